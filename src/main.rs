@@ -1,0 +1,2 @@
+//! Arguments to configuration to command to exit code.
+fn main() {}
