@@ -1,0 +1,186 @@
+//! Rules between keys: each value is fine alone, together they are not.
+//!
+//! A rule is skipped when one of its keys was already refused, because what it
+//! would then compare is a default the user never chose. The mistake is
+//! reported at the first of its keys that somebody set.
+
+use super::Config;
+use super::choice::Style;
+use super::environment;
+use super::given::Applied;
+use super::path::{Path, Place};
+use super::problem::{Mistake, Problem, Source, one_line};
+use std::path::PathBuf;
+
+struct Rule {
+    keys: &'static [&'static str],
+    /// What is wrong, if anything is.
+    broken: fn(&Config) -> Option<String>,
+}
+
+static RULES: &[Rule] = &[
+    Rule {
+        keys: &["policy.clear_at", "policy.summarize_at"],
+        broken: |config| {
+            let (clear, summarize) = (config.policy.clear_at, config.policy.summarize_at);
+            (clear > summarize)
+                .then(|| format!("clear_at ({clear}) must not be above summarize_at ({summarize})"))
+        },
+    },
+    Rule {
+        keys: &["policy.summarize_at", "policy.hard_at"],
+        broken: |config| {
+            let (summarize, hard) = (config.policy.summarize_at, config.policy.hard_at);
+            (summarize > hard)
+                .then(|| format!("summarize_at ({summarize}) must not be above hard_at ({hard})"))
+        },
+    },
+    Rule {
+        keys: &["policy.hard_at"],
+        broken: |config| {
+            let hard = config.policy.hard_at;
+            (hard >= super::Ratio::ONE).then(|| format!("hard_at ({hard}) must be below 1"))
+        },
+    },
+    Rule {
+        keys: &["policy.floor", "policy.summarize_at"],
+        broken: |config| {
+            let (floor, most) = (config.policy.floor, config.policy.summarize_at.half());
+            (floor > most)
+                .then(|| format!("floor ({floor}) must not be above half of summarize_at ({most})"))
+        },
+    },
+    Rule {
+        keys: &["policy.floor", "policy.clear_at"],
+        broken: |config| {
+            let (floor, clear) = (config.policy.floor, config.policy.clear_at);
+            (floor >= clear).then(|| format!("floor ({floor}) must be below clear_at ({clear})"))
+        },
+    },
+    Rule {
+        keys: &["policy.style", "journal.enabled"],
+        broken: |config| {
+            (config.policy.style == Style::Journal && !config.journal.enabled).then(|| {
+                "style \"journal\" needs the journal: set journal.enabled = true".to_owned()
+            })
+        },
+    },
+    Rule {
+        keys: &["summarizer.upstream", "summarizer.api_key_env", "upstream"],
+        broken: |config| {
+            let elsewhere = config.summarizer.upstream.as_ref()?;
+            let keyless = config.summarizer.api_key_env.is_none();
+            (keyless && !elsewhere.same_origin(&config.upstream)).then(|| {
+                "a summarizer at another upstream needs summarizer.api_key_env: \
+                 a client's credential is never sent elsewhere"
+                    .to_owned()
+            })
+        },
+    },
+    Rule {
+        keys: &["summarizer.replace_prompt", "summarizer.instructions"],
+        broken: |config| {
+            let empty = config.summarizer.instructions.trim().is_empty();
+            (config.summarizer.replace_prompt && empty)
+                .then(|| "replace_prompt needs summarizer.instructions".to_owned())
+        },
+    },
+    Rule {
+        keys: &["limits.body_bytes", "limits.buffered_bytes"],
+        broken: |config| {
+            (config.limits.body_bytes > config.limits.buffered_bytes)
+                .then(|| "body_bytes must not be above buffered_bytes".to_owned())
+        },
+    },
+    Rule {
+        keys: &["admin.listen", "listen"],
+        broken: |config| {
+            let same = config.admin.listen.as_ref() == Some(&config.listen);
+            (same && config.listen.port() != 0)
+                .then(|| "admin.listen and listen are the same address".to_owned())
+        },
+    },
+    Rule {
+        keys: &["tls.cert", "tls.key"],
+        broken: |config| {
+            (config.tls.cert.is_some() != config.tls.key.is_some())
+                .then(|| "tls.cert and tls.key must be given together".to_owned())
+        },
+    },
+    Rule {
+        keys: &["tls.cert"],
+        broken: |config| missing_file(config.tls.cert.as_ref()),
+    },
+    Rule {
+        keys: &["tls.key"],
+        broken: |config| missing_file(config.tls.key.as_ref()),
+    },
+];
+
+/// Notes every rule that is broken.
+pub(super) fn check(applied: &mut Applied) {
+    for rule in RULES {
+        let refused = |key: &&str| applied.problems.iter().any(|problem| problem.key == **key);
+        if rule.keys.iter().any(refused) {
+            continue;
+        }
+        if let Some(message) = (rule.broken)(&applied.config) {
+            let problem = conflict(applied, rule.keys, message);
+            applied.problems.push(problem);
+        }
+    }
+    for name in applied.config.models.without_prices() {
+        let key = Path::dotted("models").join(&name).join("prices");
+        let origins = applied.origins.iter();
+        let mut sources = origins.filter(|(path, _)| path.section() == key);
+        applied.problems.push(Problem {
+            source: sources.next().map_or(Source::Default, |(_, it)| it.clone()),
+            key: one_line(&key.to_string()),
+            value: None,
+            mistake: Mistake::Conflict(
+                "a model that no table knows needs at least prices for input and output".to_owned(),
+            ),
+        });
+    }
+}
+
+/// What looks wrong but stops nothing.
+pub(super) fn warnings(config: &Config, variables: &[(String, String)]) -> Vec<String> {
+    let mut silent = vec!["LONGHAUL_CONFIG", "LONGHAUL_ADMIN_TOKEN"];
+    let named = [&config.admin.token_env, &config.summarizer.api_key_env];
+    silent.extend(named.into_iter().flatten().map(super::VariableName::as_str));
+    let mut warnings = environment::unknown(variables, &silent);
+    if let Some(name) = &config.summarizer.api_key_env {
+        let set = |(known, value): &(String, String)| known == name.as_str() && !value.is_empty();
+        if !variables.iter().any(set) {
+            warnings.push(format!(
+                "summarizer.api_key_env names {name}, which is not set"
+            ));
+        }
+    }
+    warnings
+}
+
+fn conflict(applied: &Applied, keys: &[&str], message: String) -> Problem {
+    let origin = |key: &&&str| applied.origins.contains_key(&Path::dotted(key));
+    let key = keys.iter().find(origin).or_else(|| keys.first());
+    let path = Path::dotted(key.copied().unwrap_or_default());
+    let value = match path.place() {
+        Place::Key(known, name) => (known.write)(&applied.config, name),
+        Place::Section | Place::Unknown => None,
+    };
+    Problem {
+        source: applied
+            .origins
+            .get(&path)
+            .map_or(Source::Default, Source::clone),
+        key: path.to_string(),
+        value: value.map(|value| one_line(&value.to_string())),
+        mistake: Mistake::Conflict(message),
+    }
+}
+
+fn missing_file(path: Option<&PathBuf>) -> Option<String> {
+    let found = path?.metadata().is_ok_and(|found| found.is_file());
+    (!found).then(|| "there is no such file".to_owned())
+}
