@@ -42,3 +42,51 @@ fn check(sources: &Sources, out: &mut impl Write, errors: &mut impl Write) -> io
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Flags;
+
+    fn check_with(listen: &str) -> (ExitCode, String, String) {
+        let sources = Sources {
+            environment: vec![("LONGHAUL_LIMT".to_owned(), "1".to_owned())],
+            flags: Flags {
+                listen: Some(listen.to_owned()),
+                data_dir: Some("/data".to_owned()),
+                ..Flags::default()
+            },
+            ..Sources::default()
+        };
+        let (mut out, mut errors) = (Vec::new(), Vec::new());
+        let code = check(&sources, &mut out, &mut errors).unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (code, text(out), text(errors))
+    }
+
+    #[test]
+    fn a_valid_configuration_is_printed_and_warnings_go_elsewhere() {
+        let (code, out, errors) = check_with("[::1]:0");
+        assert_eq!(code, ExitCode::SUCCESS);
+        assert!(
+            out.starts_with("listen = \"[::1]:0\"  # flag --listen\n"),
+            "{out}"
+        );
+        assert_eq!(
+            errors,
+            "warning: unknown environment variable LONGHAUL_LIMT\n"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_printed_alone_and_exit_with_2() {
+        let (code, out, errors) = check_with("nowhere");
+        assert_eq!(code, ExitCode::from(2));
+        assert_eq!(out, "");
+        assert!(
+            errors.starts_with("flag --listen: listen = nowhere: expected "),
+            "{errors}"
+        );
+        assert_eq!(errors.lines().count(), 1);
+    }
+}

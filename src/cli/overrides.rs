@@ -1,5 +1,8 @@
 //! The flags that override the configuration, shared by the commands that
 //! load one.
+//!
+//! Their values are taken as text and checked with everything else, so that a
+//! wrong flag is reported beside a wrong line of the file.
 
 use crate::config::{Flags, Sources};
 use std::path::PathBuf;

@@ -44,7 +44,7 @@ impl Applied {
                     Some(Mistake::Refused((key.accepts)()))
                 }
             }
-            Place::Section => Some(Mistake::Section(given.path.to_string())),
+            Place::Section => Some(Mistake::Section),
             Place::Unknown => Some(Mistake::Unknown {
                 nearest: nearest(&given.path.pattern()).map(str::to_owned),
             }),

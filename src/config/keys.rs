@@ -11,10 +11,9 @@ use super::address::{Listen, Upstream};
 use super::choice::{
     Breakpoints, LogFormat, LogLevel, Mode, RecallMcp, SplitBy, Style, SummarizerMode, Threads,
 };
-use super::kind::{Absent, Between, Bytes, Count, FilePath, Form, Kind, Maybe};
-use super::kind::{OneOf, Share, Switch, Text, Time, Words};
+use super::kind::{Absent, Between, Bytes, Count, Dollars, FilePath, Form, Kind, Maybe};
+use super::kind::{OneOf, Share, Steps, Switch, Text, Time, Words};
 use super::names::{StoreUrl, TenantBy, VariableName};
-use super::price_kind::{Dollars, Steps};
 use super::ratio::Ratio;
 use super::unit::{DAY, GIB, HOUR, KIB, MIB, MILLISECOND, SECOND};
 use std::marker::PhantomData;
@@ -110,7 +109,8 @@ const MINUTE: Duration = Duration::from_mins(1);
 const TEN_YEARS: Duration = Duration::from_hours(3_650 * 24);
 const TIB: u64 = 1_024 * GIB;
 
-/// Every key, in the order of the documented file.
+/// Every key, in the order in which they are printed: the keys of a section
+/// before its subsections, because TOML does not let one be opened twice.
 pub(super) static KEYS: &[Key] = &[
     key!(listen, form::<Listen>(ADDRESS)),
     key!(upstream, form::<Upstream>(URL)),
@@ -136,12 +136,12 @@ pub(super) static KEYS: &[Key] = &[
     model_key!(budget, Count(0, 1_000_000_000)),
     model_key!(binds_thinking, Switch),
     model_key!(min_cacheable, Count(0, 1_000_000)),
+    model_key!(price_steps, Steps(tokens())),
     model_key!(prices.input, Dollars),
     model_key!(prices.write_5m, Dollars),
     model_key!(prices.write_1h, Dollars),
     model_key!(prices.read, Dollars),
     model_key!(prices.output, Dollars),
-    model_key!(price_steps, Steps(tokens())),
     key!(policy.mode, choice::<Mode>()),
     key!(policy.clear_at, share()),
     key!(policy.summarize_at, share()),

@@ -17,13 +17,10 @@ mod given;
 mod keys;
 mod kind;
 mod load;
-mod model_name;
 pub mod models;
 mod names;
 mod nearest;
 mod path;
-mod price;
-mod price_kind;
 mod print;
 mod problem;
 mod ratio;
@@ -40,9 +37,8 @@ pub use choice::{
 };
 pub use compaction::{Cache, Clamp, Clear, Pin, Policy, Split, Trim, TrimTool, Window};
 pub use load::{Flags, Loaded, Origins, Sources, load};
-pub use models::{Model, Models};
+pub use models::{Model, Models, Price, Prices};
 pub use names::{BadName, PostgresUrl, StoreUrl, TenantBy, VariableName};
-pub use price::{Price, PriceStep, Prices, WrittenPrices};
 pub use problem::{Mistake, Problem, Problems, Source};
 pub use ratio::Ratio;
 pub use serving::{Admin, Journal, Limits, Log, Recall, Store, Tenant, Tls};
@@ -130,6 +126,106 @@ impl Default for Config {
             admin: Admin::default(),
             tls: Tls::default(),
             log: Log::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keys::KEYS;
+    use super::path::{Path, Place};
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const DOCUMENTED: &str = include_str!("../../config/longhaul.toml");
+
+    /// The keys a text sets, as the key table spells them.
+    fn keys_of(text: &str) -> BTreeSet<String> {
+        let (given, problems) = file::parse(std::path::Path::new("test"), text);
+        assert_eq!(problems, []);
+        given.iter().map(|given| given.path.pattern()).collect()
+    }
+
+    #[test]
+    fn the_documented_file_says_exactly_the_defaults() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("config/longhaul.toml");
+        let sources = Sources {
+            environment: vec![("HOME".to_owned(), "/home/me".to_owned())],
+            ..Sources::default()
+        };
+        let defaults = load(&sources).unwrap();
+        let file = Some(path);
+        let documented = load(&Sources { file, ..sources }).unwrap();
+        assert_eq!(documented.config, defaults.config);
+        assert_eq!(documented.warnings, Vec::<String>::new());
+        let data_dir = PathBuf::from("/home/me/.local/share/longhaul");
+        assert_eq!(
+            defaults.config,
+            Config {
+                data_dir,
+                ..Config::default()
+            }
+        );
+    }
+
+    #[test]
+    fn the_documented_file_has_every_key_and_no_other() {
+        // Lines that begin with `#` and no space are settings switched off.
+        let switched_on: Vec<&str> = DOCUMENTED
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting,
+                _ => line,
+            })
+            .collect();
+        let known: BTreeSet<String> = KEYS.iter().map(|key| key.path.to_owned()).collect();
+        assert_eq!(keys_of(&switched_on.join("\n")), known);
+        let unnamed = known.iter().filter(|key| !key.starts_with("models."));
+        assert_eq!(keys_of(DOCUMENTED), unnamed.cloned().collect());
+    }
+
+    #[test]
+    fn every_documented_key_has_an_explanation_above_it() {
+        let mut explained = false;
+        for line in DOCUMENTED.lines() {
+            // One explanation may stand over several keys.
+            explained = line.starts_with("# ") || (explained && !line.is_empty());
+            assert!(explained || !line.contains(" = "), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_key_takes_what_it_gives() {
+        let mut config = Config::default();
+        config.models.entry("m").window = Some(5_000);
+        for key in KEYS {
+            let name = if key.path.starts_with("models") {
+                "m"
+            } else {
+                "Bash"
+            };
+            let Some(value) = (key.write)(&config, name) else {
+                continue;
+            };
+            let before = config.clone();
+            assert!(
+                (key.read)(&mut config, name, &value).is_some(),
+                "{}",
+                key.path
+            );
+            assert_eq!(config, before, "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn every_key_is_found_under_its_own_path_only() {
+        for key in KEYS {
+            let path = Path::of(key, "any name");
+            let Place::Key(found, _) = path.place() else {
+                panic!("{} is not found", key.path);
+            };
+            assert_eq!(found.path, key.path);
+            assert!(matches!(path.section().place(), Place::Section) || !key.path.contains('.'));
         }
     }
 }

@@ -7,35 +7,33 @@
 use super::keys::KEYS;
 use strsim::damerau_levenshtein;
 
-/// The known key most like this one, if any is like it.
+/// The known key or section most like this one, if any is like it.
 pub(super) fn nearest(key: &str) -> Option<&'static str> {
-    in_another_section(key).or_else(|| misspelt(key))
+    let keys = KEYS.iter().map(|known| known.path);
+    let sections = KEYS.iter().filter_map(|known| known.path.split_once('.'));
+    nearest_of(key, keys.chain(sections.map(|(section, _)| section)))
 }
 
-fn in_another_section(key: &str) -> Option<&'static str> {
-    let name = last(key);
-    let same = KEYS.iter().map(|known| known.path);
-    same.filter(|path| last(path) == name)
+/// The same among some of them.
+pub(super) fn nearest_of(
+    key: &str,
+    known: impl Iterator<Item = &'static str> + Clone,
+) -> Option<&'static str> {
+    let in_another_section = known.clone().filter(|path| last(path) == last(key));
+    in_another_section
         .min_by_key(|path| damerau_levenshtein(path, key))
+        .or_else(|| misspelt(key, known))
 }
 
-fn misspelt(key: &str) -> Option<&'static str> {
-    let sections = KEYS.iter().filter_map(|known| section(known.path));
-    KEYS.iter()
-        .map(|known| known.path)
-        .chain(sections)
+fn misspelt(key: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let (distance, path) = known
         .map(|path| (damerau_levenshtein(path, key), path))
-        .min()
-        .filter(|(distance, path)| distance * 3 <= path.len().max(3))
-        .map(|(_, path)| path)
+        .min()?;
+    (distance * 3 <= path.len().max(3)).then_some(path)
 }
 
 fn last(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
-}
-
-fn section(path: &'static str) -> Option<&'static str> {
-    path.split_once('.').map(|(section, _)| section)
 }
 
 #[cfg(test)]

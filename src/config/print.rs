@@ -1,6 +1,7 @@
 //! The effective configuration as TOML that loads to the same configuration.
 //!
-//! Secrets are masked, and whatever is not a default says where it came from.
+//! Secrets are masked, and whatever somebody set says where it came from. A
+//! masked password loads too, as a wrong one: what is printed is for reading.
 
 use super::keys::KEYS;
 use super::path::Path;
@@ -61,5 +62,68 @@ fn names(config: &Config, family: &str) -> Vec<String> {
         config.models.names().map(str::to_owned).collect()
     } else {
         config.trim.tools.keys().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Loaded, Sources, load};
+    use std::io::Write as _;
+    use tempfile::NamedTempFile;
+
+    fn load_text(text: &str) -> Loaded {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let sources = Sources {
+            file: Some(file.path().to_owned()),
+            environment: vec![("HOME".to_owned(), "/me".to_owned())],
+            ..Sources::default()
+        };
+        load(&sources).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+    }
+
+    #[test]
+    fn what_is_printed_loads_to_the_same_configuration() {
+        for text in [
+            "",
+            include_str!("../../config/longhaul.toml"),
+            include_str!("../../config/models.toml"),
+            "workers = 3\nupstream_features = ['a', 'b\"c']\n\
+             [cache]\nttl = '90s'\n\
+             [policy]\nclear_at = 0.654321\nhorizon = 7\n\
+             [recall]\nmcp = true\n\
+             [summarizer]\ninstructions = \"one\\ntwo \\\"\\\"\\\" '''\\n\"\n\
+             [trim.tools.'a \"b\".c\\n']\nhead = 1\n\
+             [models.'x.*']\nprices = { input = 0.1, output = 3 }\n\
+             price_steps = [{ above = 2000, read = 0.01 }]\n",
+        ] {
+            let loaded = load_text(text);
+            let printed = loaded.to_toml();
+            assert_eq!(load_text(&printed).config, loaded.config, "{printed}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_was_set_says_where() {
+        let printed = load_text("[log]\n\nlevel = 'warn'\n").to_toml();
+        let line = printed
+            .lines()
+            .find(|line| line.starts_with("level"))
+            .unwrap();
+        assert!(
+            line.starts_with("level = \"warn\"  # ") && line.ends_with(":3"),
+            "{line}"
+        );
+        assert!(printed.contains("\nformat = \"auto\"\n"), "{printed}");
+    }
+
+    #[test]
+    fn a_password_is_masked() {
+        let printed = load_text("store.url = 'postgres://me:s3cret@host/db'").to_toml();
+        assert!(
+            printed.contains("\"postgres://me:***@host/db\""),
+            "{printed}"
+        );
+        assert!(!printed.contains("s3cret"));
     }
 }

@@ -68,8 +68,8 @@ pub enum Mistake {
         nearest: Option<String>,
     },
     /// A value where a section belongs.
-    #[error("this is a section, not a key: write [{0}]")]
-    Section(String),
+    #[error("expected a section of keys, not a value")]
+    Section,
     /// A value that its key does not accept.
     #[error("expected {0}")]
     Refused(String),

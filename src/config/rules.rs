@@ -184,3 +184,117 @@ fn missing_file(path: Option<&PathBuf>) -> Option<String> {
     let found = path?.metadata().is_ok_and(|found| found.is_file());
     (!found).then(|| "there is no such file".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Sources, load};
+
+    fn mistakes(variables: &[(&str, &str)]) -> Vec<String> {
+        let own = |(name, value): &(&str, &str)| (format!("LONGHAUL_{name}"), (*value).to_owned());
+        let sources = Sources {
+            environment: variables.iter().map(own).collect(),
+            ..Sources::default()
+        };
+        let problems = load(&sources).err();
+        let problems = problems.iter().flat_map(|problems| problems.iter());
+        problems
+            .map(|problem| problem.mistake.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn values_that_do_not_go_together_are_mistakes() {
+        for (variables, start) in [
+            (
+                &[("POLICY__CLEAR_AT", "0.8")][..],
+                "clear_at (0.8) must not be above summarize_at",
+            ),
+            (
+                &[("POLICY__SUMMARIZE_AT", "0.96")],
+                "summarize_at (0.96) must not be above hard_at",
+            ),
+            (&[("POLICY__HARD_AT", "1")], "hard_at (1) must be below 1"),
+            (
+                &[("POLICY__FLOOR", "0.4")],
+                "floor (0.4) must not be above half of summarize_at",
+            ),
+            (
+                &[("POLICY__CLEAR_AT", "0.3")],
+                "floor (0.35) must be below clear_at (0.3)",
+            ),
+            (
+                &[("SUMMARIZER__UPSTREAM", "https://host")],
+                "a summarizer at another upstream",
+            ),
+            (
+                &[("SUMMARIZER__REPLACE_PROMPT", "true")],
+                "replace_prompt needs",
+            ),
+            (
+                &[("LIMITS__BUFFERED_BYTES", "1MiB")],
+                "body_bytes must not be above",
+            ),
+            (
+                &[("ADMIN__LISTEN", "127.0.0.1:4180")],
+                "admin.listen and listen are the same",
+            ),
+            (
+                &[("TLS__CERT", "Cargo.toml")],
+                "tls.cert and tls.key must be given together",
+            ),
+            (
+                &[
+                    ("TLS__CERT", "Cargo.toml"),
+                    ("TLS__KEY", "/nowhere/key.pem"),
+                ],
+                "there is no such file",
+            ),
+            (
+                &[("POLICY__STYLE", "journal"), ("JOURNAL__ENABLED", "false")],
+                "style \"journal\" needs the journal",
+            ),
+            (
+                &[("MODELS", "{ new = { prices.input = 3 } }")],
+                "a model that no table knows needs at least prices for input and output",
+            ),
+        ] {
+            let found = mistakes(variables);
+            let [only] = found.as_slice() else {
+                panic!("{variables:?}: {found:?}");
+            };
+            assert!(only.starts_with(start), "{variables:?}: {only}");
+        }
+    }
+
+    #[test]
+    fn values_that_go_together_are_none() {
+        for variables in [
+            &[(
+                "SUMMARIZER__UPSTREAM",
+                "https://api.anthropic.com:443/other",
+            )][..],
+            &[
+                ("SUMMARIZER__UPSTREAM", "https://host"),
+                ("SUMMARIZER__API_KEY_ENV", "KEY"),
+            ],
+            &[("LISTEN", "[::1]:0"), ("ADMIN__LISTEN", "[::1]:0")],
+            &[("TLS__CERT", "Cargo.toml"), ("TLS__KEY", "Cargo.toml")],
+            &[("MODELS", "{ \"claude-*\" = { prices = { read = 0.1 } } }")],
+        ] {
+            assert_eq!(mistakes(variables), Vec::<String>::new(), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_silent_about_a_value_already_refused() {
+        let found = mistakes(&[
+            ("POLICY__CLEAR_AT", "much"),
+            ("POLICY__SUMMARIZE_AT", "0.5"),
+        ]);
+        let expected = [
+            "expected a number between 0 and 1",
+            "floor (0.35) must not be above half of summarize_at (0.25)",
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -4,7 +4,7 @@
 //! prices are equal when they were written equal. A dollar per million tokens
 //! is a million pico-dollars per token: the unit kept here.
 
-use super::ratio::{MILLION, millionths};
+use crate::config::ratio::{MILLION, millionths};
 
 /// The price of a token, in pico-dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

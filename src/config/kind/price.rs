@@ -4,12 +4,13 @@
 //! tables, each with the prompt size beyond which it holds and the prices that
 //! change there.
 
-use super::kind::{Count, Kind, number};
-use super::price::{Price, PriceStep, WrittenPrices};
+use super::number::number;
+use super::{Count, Kind};
+use crate::config::models::{Price, PriceStep, WrittenPrices};
 use toml::{Table, Value};
 
 /// Dollars per million tokens.
-pub(super) struct Dollars;
+pub(in crate::config) struct Dollars;
 
 impl Kind for Dollars {
     type Value = Price;
@@ -29,7 +30,7 @@ impl Kind for Dollars {
 }
 
 /// Prices that change with the size of the prompt.
-pub(super) struct Steps(pub Count<u64>);
+pub(in crate::config) struct Steps(pub Count<u64>);
 
 impl Kind for Steps {
     type Value = Vec<PriceStep>;
