@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Arguments of `longhaul check`.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 pub struct CheckArgs {
     /// What overrides the configuration.
     #[command(flatten)]

@@ -7,8 +7,9 @@
 use crate::config::{Flags, Sources};
 use std::path::PathBuf;
 
-/// Flags over environment over file over defaults.
-#[derive(Debug, Clone, Default, clap::Args)]
+/// Flags over environment over file over defaults. Not printable: the URL of a
+/// store may hold a password.
+#[derive(Clone, Default, clap::Args)]
 pub struct OverrideArgs {
     /// Configuration file
     #[arg(long, value_name = "FILE")]

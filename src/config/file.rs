@@ -12,7 +12,7 @@ use toml::{Spanned, Table, Value};
 
 /// The values of a file and the mistakes in its syntax.
 pub(super) fn parse(path: &std::path::Path, text: &str) -> (Vec<Given>, Vec<Problem>) {
-    let source = |span: Range<usize>| Source::File(path.to_owned(), line(text, span.start));
+    let source = |span: Range<usize>| Source::File(path.to_owned(), Some(line(text, span.start)));
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut walk = Walk {
         text,

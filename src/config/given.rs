@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 /// One value given for one path.
-#[derive(Debug, Clone)]
 pub(super) struct Given {
     pub path: Path,
     /// What it may mean, most likely first.

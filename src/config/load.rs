@@ -5,38 +5,13 @@
 //! argument, so tests need no process environment. All mistakes come back at
 //! once.
 
-use super::given::{Applied, Given};
+use super::given::Applied;
 use super::path::Path;
 use super::problem::{Mistake, Problem, Problems, Source};
+use super::sources::Sources;
 use super::{Config, environment, file, rules};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use toml::Value;
-
-/// Everything a configuration is made from.
-#[derive(Debug, Clone, Default)]
-pub struct Sources {
-    /// The file of `--config`. Without one, the file that `LONGHAUL_CONFIG`
-    /// names; without that, none.
-    pub file: Option<PathBuf>,
-    /// The environment's variables.
-    pub environment: Vec<(String, String)>,
-    /// The flags of the command line.
-    pub flags: Flags,
-}
-
-/// Flags that override keys.
-#[derive(Debug, Clone, Default)]
-pub struct Flags {
-    /// `--listen` for `listen`.
-    pub listen: Option<String>,
-    /// `--upstream` for `upstream`.
-    pub upstream: Option<String>,
-    /// `--data-dir` for `data_dir`.
-    pub data_dir: Option<String>,
-    /// `--store` for `store.url`.
-    pub store: Option<String>,
-}
 
 /// A valid configuration and what is worth knowing about it.
 #[derive(Debug, Clone)]
@@ -53,17 +28,14 @@ pub struct Loaded {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origins(pub(super) BTreeMap<Path, Source>);
 
-/// The variable that names the configuration file.
-const CONFIG_VARIABLE: &str = "LONGHAUL_CONFIG";
-
 /// Reads, checks and resolves a configuration.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     let mut applied = Applied::default();
-    if let Some(path) = config_file(sources) {
+    if let Some(path) = sources.config_file() {
         apply_file(&mut applied, path);
     }
     let variables = environment::parse(&sources.environment);
-    for given in variables.into_iter().chain(flags(&sources.flags)) {
+    for given in variables.into_iter().chain(sources.flags.given()) {
         applied.apply(given);
     }
     rules::check(&mut applied);
@@ -75,7 +47,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     Problems::check(problems)?;
     let mut warnings = rules::warnings(&config, &sources.environment);
     if config.data_dir.as_os_str().is_empty() {
-        config.data_dir = data_folder(sources).unwrap_or_else(|| {
+        config.data_dir = sources.data_folder().unwrap_or_else(|| {
             warnings.push(
                 "neither data_dir, XDG_DATA_HOME nor HOME is set: \
                  using ./longhaul-data"
@@ -92,17 +64,12 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     })
 }
 
-fn config_file(sources: &Sources) -> Option<PathBuf> {
-    let variable = || variable(sources, CONFIG_VARIABLE).map(PathBuf::from);
-    sources.file.clone().or_else(variable)
-}
-
 fn apply_file(applied: &mut Applied, path: PathBuf) {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) => {
             applied.problems.push(Problem {
-                source: Source::File(path, 1),
+                source: Source::File(path, None),
                 key: String::new(),
                 value: None,
                 mistake: Mistake::Unreadable(error.to_string()),
@@ -121,53 +88,14 @@ fn apply_file(applied: &mut Applied, path: PathBuf) {
         .problems
         .sort_by_key(|problem| match problem.source {
             Source::File(_, line) => line,
-            _ => 0,
+            _ => None,
         });
-}
-
-fn flags(flags: &Flags) -> Vec<Given> {
-    let given = [
-        ("--listen", "listen", &flags.listen),
-        ("--upstream", "upstream", &flags.upstream),
-        ("--data-dir", "data_dir", &flags.data_dir),
-        ("--store", "store.url", &flags.store),
-    ];
-    given
-        .into_iter()
-        .filter_map(|(flag, key, text)| {
-            let text = text.clone()?;
-            Some(Given {
-                path: Path::dotted(key),
-                readings: vec![Value::String(text.clone())],
-                written: text,
-                source: Source::Flag(flag),
-            })
-        })
-        .collect()
-}
-
-/// The user's data folder, by the rules of the XDG base directories.
-fn data_folder(sources: &Sources) -> Option<PathBuf> {
-    let absolute = |name| {
-        let path = variable(sources, name).map(PathBuf::from);
-        path.filter(|path| path.is_absolute())
-    };
-    let shared = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    Some(shared?.join("longhaul"))
-}
-
-fn variable<'a>(sources: &'a Sources, name: &str) -> Option<&'a str> {
-    let variables = sources.environment.iter();
-    let mut values = variables.filter(|(known, _)| known == name);
-    values
-        .next()
-        .map(|(_, value)| value.as_str())
-        .filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
     use proptest::prelude::*;
     use std::io::Write as _;
     use tempfile::NamedTempFile;
@@ -272,7 +200,7 @@ mod tests {
             ..Sources::default()
         };
         let line = load(&missing).unwrap_err().to_string();
-        let start = "/nowhere/longhaul.toml:1: cannot read the configuration file: ";
+        let start = "/nowhere/longhaul.toml: cannot read the configuration file: ";
         assert!(line.starts_with(start), "{line}");
     }
 
@@ -285,31 +213,6 @@ mod tests {
         let found = problems(text, &[]);
         assert_eq!(found.len(), 4, "{found:?}");
         assert!(!found.join("\n").contains("secret"), "{found:?}");
-    }
-
-    #[test]
-    fn the_data_folder_is_the_users() {
-        for (environment, folder) in [
-            (
-                &[("XDG_DATA_HOME", "/data"), ("HOME", "/me")][..],
-                "/data/longhaul",
-            ),
-            (&[("HOME", "/me")], "/me/.local/share/longhaul"),
-            (
-                &[("XDG_DATA_HOME", "data"), ("HOME", "/me")],
-                "/me/.local/share/longhaul",
-            ),
-            (&[("HOME", "/me"), ("LONGHAUL_DATA_DIR", "/here")], "/here"),
-            (&[], "longhaul-data"),
-        ] {
-            let environment = variables(environment);
-            let loaded = load(&Sources {
-                environment,
-                ..Sources::default()
-            })
-            .unwrap();
-            assert_eq!(loaded.config.data_dir, PathBuf::from(folder));
-        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod ratio;
 mod rules;
 mod secret;
 mod serving;
+mod sources;
 mod summarizer;
 mod unit;
 
@@ -36,12 +37,13 @@ pub use choice::{
     Threads,
 };
 pub use compaction::{Cache, Clamp, Clear, Pin, Policy, Split, Trim, TrimTool, Window};
-pub use load::{Flags, Loaded, Origins, Sources, load};
+pub use load::{Loaded, Origins, load};
 pub use models::{Model, Models, Price, Prices};
 pub use names::{BadName, PostgresUrl, StoreUrl, TenantBy, VariableName};
 pub use problem::{Mistake, Problem, Problems, Source};
 pub use ratio::Ratio;
 pub use serving::{Admin, Journal, Limits, Log, Recall, Store, Tenant, Tls};
+pub use sources::{Flags, Sources};
 pub use summarizer::{Breaker, Summarizer};
 
 use std::path::PathBuf;

@@ -11,8 +11,9 @@ use std::path::PathBuf;
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A line of the configuration file, counted from 1.
-    File(PathBuf, usize),
+    /// The configuration file and, unless it is the file as a whole, a line
+    /// counted from 1.
+    File(PathBuf, Option<usize>),
     /// An environment variable.
     Environment(String),
     /// A flag of the command line.
@@ -25,7 +26,8 @@ impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path, line) => {
-                write!(formatter, "{}:{line}", one_line(&path.to_string_lossy()))
+                write!(formatter, "{}", one_line(&path.to_string_lossy()))?;
+                line.map_or(Ok(()), |line| write!(formatter, ":{line}"))
             }
             Self::Environment(name) => write!(formatter, "environment {}", one_line(name)),
             Self::Flag(name) => write!(formatter, "flag {name}"),
@@ -68,7 +70,7 @@ pub enum Mistake {
         nearest: Option<String>,
     },
     /// A value where a section belongs.
-    #[error("expected a section of keys, not a value")]
+    #[error("expected a table of keys")]
     Section,
     /// A value that its key does not accept.
     #[error("expected {0}")]
@@ -161,7 +163,7 @@ mod tests {
     #[test]
     fn a_problem_is_one_line_with_source_key_value_and_remedy() {
         let problem = Problem {
-            source: Source::File("longhaul.toml".into(), 12),
+            source: Source::File("longhaul.toml".into(), Some(12)),
             key: "limits.drain".to_owned(),
             value: Some("\"soon\"".to_owned()),
             mistake: Mistake::Refused("a duration".to_owned()),

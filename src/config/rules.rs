@@ -10,6 +10,7 @@ use super::environment;
 use super::given::Applied;
 use super::path::{Path, Place};
 use super::problem::{Mistake, Problem, Source, one_line};
+use super::sources::CONFIG_VARIABLE;
 use std::path::PathBuf;
 
 struct Rule {
@@ -101,6 +102,15 @@ static RULES: &[Rule] = &[
         },
     },
     Rule {
+        keys: &["upstream", "listen"],
+        broken: |config| {
+            let (upstream, listen) = (&config.upstream, &config.listen);
+            let host = upstream.authority().host().trim_matches(['[', ']']);
+            (host.eq_ignore_ascii_case(listen.host()) && upstream.port() == listen.port())
+                .then(|| "upstream is the address Longhaul itself listens on".to_owned())
+        },
+    },
+    Rule {
         keys: &["tls.cert", "tls.key"],
         broken: |config| {
             (config.tls.cert.is_some() != config.tls.key.is_some())
@@ -146,7 +156,7 @@ pub(super) fn check(applied: &mut Applied) {
 
 /// What looks wrong but stops nothing.
 pub(super) fn warnings(config: &Config, variables: &[(String, String)]) -> Vec<String> {
-    let mut silent = vec!["LONGHAUL_CONFIG", "LONGHAUL_ADMIN_TOKEN"];
+    let mut silent = vec![CONFIG_VARIABLE, "LONGHAUL_ADMIN_TOKEN"];
     let named = [&config.admin.token_env, &config.summarizer.api_key_env];
     silent.extend(named.into_iter().flatten().map(super::VariableName::as_str));
     let mut warnings = environment::unknown(variables, &silent);
@@ -237,6 +247,10 @@ mod tests {
             (
                 &[("ADMIN__LISTEN", "127.0.0.1:4180")],
                 "admin.listen and listen are the same",
+            ),
+            (
+                &[("LISTEN", "[::1]:80"), ("UPSTREAM", "http://[::1]")],
+                "upstream is the address",
             ),
             (
                 &[("TLS__CERT", "Cargo.toml")],
