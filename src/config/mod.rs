@@ -1,6 +1,6 @@
 //! The configuration: one validated value, made once at the start.
 //!
-//! [`load`] puts it together from flags, environment, file and defaults and
+//! [`load()`] puts it together from flags, environment, file and defaults and
 //! reports every mistake at once. Nothing after it validates again: a
 //! [`Config`] that exists is one that can be served.
 //!
@@ -55,7 +55,7 @@ pub struct Config {
     pub listen: Listen,
     /// Where requests go.
     pub upstream: Upstream,
-    /// Where files are kept. [`load`] resolves it; in the defaults it is empty.
+    /// Where files are kept. [`load()`] resolves it; in the defaults it is empty.
     pub data_dir: PathBuf,
     /// Worker threads; none: one per core.
     pub workers: Option<usize>,
