@@ -1,0 +1,267 @@
+//! Content codings: read a compressed body without changing it.
+//!
+//! Two needs, one table of codings. A request body is decoded whole, within a
+//! limit, so that it can be read; what goes upstream are still the client's own
+//! bytes. A response is decoded piece by piece on the side while the original
+//! bytes pass on. A coding we do not know, or bytes that do not decode, are no
+//! error of the exchange: the body is then simply not read.
+
+use std::io::{Read, Write};
+
+use flate2::write::{MultiGzDecoder, ZlibDecoder};
+use http::{HeaderMap, header};
+
+/// How many compressed bytes are decoded at once. Deflate expands at most about
+/// a thousandfold, so one step makes at most a few megabytes.
+const STEP: usize = 4096;
+
+/// A content coding that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coding {
+    /// No coding.
+    Identity,
+    /// `gzip` or `x-gzip`.
+    Gzip,
+    /// `deflate`: the zlib format.
+    Deflate,
+    /// `zstd`.
+    Zstd,
+    /// `br`.
+    Brotli,
+}
+
+impl Coding {
+    /// The coding that the headers declare; `None` when there are several, or one
+    /// that we cannot read.
+    pub fn declared(headers: &HeaderMap) -> Option<Self> {
+        let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
+        let Some(value) = values.next() else {
+            return Some(Self::Identity);
+        };
+        if values.next().is_some() {
+            return None;
+        }
+        let name = value.to_str().ok()?.trim();
+        let known = [
+            ("", Self::Identity),
+            ("identity", Self::Identity),
+            ("gzip", Self::Gzip),
+            ("x-gzip", Self::Gzip),
+            ("deflate", Self::Deflate),
+            ("zstd", Self::Zstd),
+            ("br", Self::Brotli),
+        ];
+        known
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, coding)| *coding)
+    }
+}
+
+/// Why a body could not be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// It is larger than it may be once decoded.
+    #[error("body is larger than {limit} bytes once decoded")]
+    TooLarge {
+        /// The most bytes that were allowed.
+        limit: u64,
+    },
+    /// It is not what its header says.
+    #[error("body does not decode as its content-encoding says: {0}")]
+    Invalid(String),
+}
+
+/// Decodes a whole body of at most `limit` bytes.
+pub fn decode(coding: Coding, body: &[u8], limit: u64) -> Result<Vec<u8>, DecodeError> {
+    let invalid = |error: std::io::Error| DecodeError::Invalid(error.to_string());
+    let reader: Box<dyn Read + '_> = match coding {
+        Coding::Identity => Box::new(body),
+        Coding::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(body)),
+        Coding::Deflate => Box::new(flate2::bufread::ZlibDecoder::new(body)),
+        Coding::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(body).map_err(invalid)?),
+        Coding::Brotli => Box::new(brotli::Decompressor::new(body, STEP)),
+    };
+    let mut decoded = Vec::new();
+    let length = reader
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut decoded)
+        .map_err(invalid)?;
+    if u64::try_from(length).is_ok_and(|length| length <= limit) {
+        Ok(decoded)
+    } else {
+        Err(DecodeError::TooLarge { limit })
+    }
+}
+
+/// Decodes a body that arrives in pieces.
+pub struct Decoder(State);
+
+enum State {
+    Identity,
+    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+    Deflate(Box<ZlibDecoder<Vec<u8>>>),
+    Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
+    Brotli(Box<brotli::DecompressorWriter<Vec<u8>>>),
+    /// The bytes were not what they should be: nothing more is read.
+    Broken,
+}
+
+impl Decoder {
+    /// A decoder for one body.
+    pub fn new(coding: Coding) -> Self {
+        Self(match coding {
+            Coding::Identity => State::Identity,
+            Coding::Gzip => State::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
+            Coding::Deflate => State::Deflate(Box::new(ZlibDecoder::new(Vec::new()))),
+            Coding::Zstd => zstd::stream::write::Decoder::new(Vec::new())
+                .map_or(State::Broken, |decoder| State::Zstd(Box::new(decoder))),
+            Coding::Brotli => {
+                State::Brotli(Box::new(brotli::DecompressorWriter::new(Vec::new(), STEP)))
+            }
+        })
+    }
+
+    /// Decodes one piece and hands on whatever it makes readable.
+    pub fn push(&mut self, piece: &[u8], mut sink: impl FnMut(&[u8])) {
+        if matches!(self.0, State::Identity) {
+            return sink(piece);
+        }
+        for step in piece.chunks(STEP) {
+            let fine = match &mut self.0 {
+                State::Identity | State::Broken => return,
+                State::Gzip(decoder) => drive(decoder.as_mut(), step),
+                State::Deflate(decoder) => drive(decoder.as_mut(), step),
+                State::Zstd(decoder) => drive(decoder.as_mut(), step),
+                State::Brotli(decoder) => drive(decoder.as_mut(), step),
+            };
+            let readable = match &mut self.0 {
+                State::Identity | State::Broken => return,
+                State::Gzip(decoder) => decoder.get_mut(),
+                State::Deflate(decoder) => decoder.get_mut(),
+                State::Zstd(decoder) => decoder.get_mut(),
+                State::Brotli(decoder) => decoder.get_mut(),
+            };
+            sink(readable);
+            readable.clear();
+            if !fine {
+                self.0 = State::Broken;
+                return;
+            }
+        }
+    }
+}
+
+/// Feeds a step and makes the decoder give up what it has: an event must be seen
+/// when it passes, not when some inner buffer is full.
+fn drive(decoder: &mut impl Write, step: &[u8]) -> bool {
+    decoder.write_all(step).is_ok() && decoder.flush().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encode(coding: Coding, text: &[u8]) -> Vec<u8> {
+        match coding {
+            Coding::Identity => text.to_vec(),
+            Coding::Gzip => {
+                let mut writer = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+                writer.write_all(text).unwrap();
+                writer.finish().unwrap()
+            }
+            Coding::Deflate => {
+                let mut writer = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+                writer.write_all(text).unwrap();
+                writer.finish().unwrap()
+            }
+            Coding::Zstd => zstd::encode_all(text, 3).unwrap(),
+            Coding::Brotli => {
+                let mut out = Vec::new();
+                let mut writer = brotli::CompressorWriter::new(&mut out, 4096, 5, 20);
+                writer.write_all(text).unwrap();
+                drop(writer);
+                out
+            }
+        }
+    }
+
+    const ALL: [Coding; 5] = [
+        Coding::Identity,
+        Coding::Gzip,
+        Coding::Deflate,
+        Coding::Zstd,
+        Coding::Brotli,
+    ];
+
+    #[test]
+    fn every_coding_decodes_whole_and_in_pieces_of_any_size() {
+        let text: Vec<u8> = (0..200_000u32)
+            .flat_map(|n| n.to_string().into_bytes())
+            .collect();
+        for coding in ALL {
+            let encoded = encode(coding, &text);
+            assert_eq!(
+                decode(coding, &encoded, 1 << 24).unwrap(),
+                text,
+                "{coding:?}"
+            );
+            for size in [1, 7, 4096, encoded.len()] {
+                let mut decoder = Decoder::new(coding);
+                let mut seen = Vec::new();
+                for piece in encoded.chunks(size) {
+                    decoder.push(piece, |readable| seen.extend_from_slice(readable));
+                }
+                assert!(seen == text, "{coding:?} in pieces of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_that_grows_past_the_limit_is_refused_before_it_is_held() {
+        let bomb = vec![b' '; 10_000_000];
+        for coding in ALL {
+            let encoded = encode(coding, &bomb);
+            assert_eq!(
+                decode(coding, &encoded, 1000),
+                Err(DecodeError::TooLarge { limit: 1000 }),
+                "{coding:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn bytes_that_do_not_decode_are_an_error_and_silence_the_observer() {
+        for coding in [Coding::Gzip, Coding::Deflate, Coding::Zstd, Coding::Brotli] {
+            let garbage = b"\xff\xfe this is no compressed data at all, sorry";
+            assert!(matches!(
+                decode(coding, garbage, 1000),
+                Err(DecodeError::Invalid(_))
+            ));
+            let mut decoder = Decoder::new(coding);
+            decoder.push(garbage, |_| {});
+            decoder.push(garbage, |_| {});
+        }
+    }
+
+    #[test]
+    fn a_declared_coding_is_found_whatever_its_case() {
+        let rows = [
+            (vec![], Some(Coding::Identity)),
+            (vec!["identity"], Some(Coding::Identity)),
+            (vec!["GZip"], Some(Coding::Gzip)),
+            (vec![" br "], Some(Coding::Brotli)),
+            (vec!["zstd"], Some(Coding::Zstd)),
+            (vec!["gzip, br"], None),
+            (vec!["gzip", "br"], None),
+            (vec!["compress"], None),
+        ];
+        for (values, expected) in rows {
+            let mut headers = HeaderMap::new();
+            for value in &values {
+                headers.append(header::CONTENT_ENCODING, value.parse().unwrap());
+            }
+            assert_eq!(Coding::declared(&headers), expected, "{values:?}");
+        }
+    }
+}

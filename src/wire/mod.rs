@@ -1,0 +1,10 @@
+//! What stands in the bytes: pure functions over what passes.
+//!
+//! Nothing here does I/O, reads a clock or keeps a connection. A decoder is fed
+//! bytes in whatever pieces they arrive and gives back values; how the pieces
+//! were cut never changes the result, and no input makes it fail loudly.
+
+pub mod encoding;
+pub mod observe;
+pub mod reply;
+pub mod sse;
