@@ -1,2 +1,34 @@
 //! Arguments to configuration to command to exit code.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use longhaul::cli::{check, serve};
+
+/// A reverse proxy that keeps long LLM agent sessions inside their context window.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Without a subcommand the proxy is served.
+    #[command(flatten)]
+    serve: serve::ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the proxy (also: no subcommand)
+    Serve(serve::ServeArgs),
+    /// Validate the configuration and print the effective one
+    Check(check::CheckArgs),
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    match arguments.command {
+        None => serve::run(arguments.serve),
+        Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Check(args)) => Ok(check::run(args)?),
+    }
+}

@@ -4,7 +4,7 @@
 //! again, secrets masked. Mistakes go to standard error, a line each, and the
 //! exit code is 2.
 
-use super::OverrideArgs;
+use super::{BAD_CONFIGURATION, OverrideArgs};
 use crate::config::{Sources, load};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,9 +16,6 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub overrides: OverrideArgs,
 }
-
-/// Bad usage or configuration.
-const BAD_CONFIGURATION: u8 = 2;
 
 /// Checks the configuration of this process and prints it.
 pub fn run(args: CheckArgs) -> io::Result<ExitCode> {

@@ -4,6 +4,11 @@
 //! into an exit code: 0 fine, 1 runtime failure, 2 bad usage or configuration.
 
 pub mod check;
+mod logs;
 mod overrides;
+pub mod serve;
 
 pub use overrides::OverrideArgs;
+
+/// The exit code for bad usage or configuration.
+const BAD_CONFIGURATION: u8 = 2;

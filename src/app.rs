@@ -1,0 +1,216 @@
+//! Builds the parts from a configuration and owns the order of shutdown.
+//!
+//! Everything that can be wrong with the surroundings (an address in use, a
+//! certificate that cannot be read, a proxy that cannot be used) is found here,
+//! before the first connection is accepted. Stopping goes the other way round:
+//! no new connections, running ones finish, then the threads end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{self, Config, Listen};
+use crate::metrics::Metrics;
+use crate::server::admin::{self, Admin};
+use crate::server::connection::Host;
+use crate::server::exchange::{Shared, Worker, exchange};
+use crate::server::intake::{Limits, Room};
+use crate::server::tls::{self, TlsError};
+use crate::server::{Crew, Places, accept, accept_here};
+use crate::upstream::{Connector, ConnectorError, Options, Upstream, UpstreamError};
+
+/// Why the proxy cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}: is another process using it?")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A thread cannot be started.
+    #[error("cannot start a worker thread: {0}")]
+    Thread(#[source] io::Error),
+    /// The listener cannot be encrypted.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The way to upstream cannot be used.
+    #[error(transparent)]
+    Connector(#[from] ConnectorError),
+    /// Upstream itself cannot be used.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+    /// A metric cannot be registered.
+    #[error("cannot register metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+}
+
+/// What comes from the process's surroundings rather than from its configuration.
+pub struct Surroundings {
+    /// The admin token.
+    pub admin_token: Option<String>,
+    /// The proxies that the environment names.
+    pub proxies: Matcher,
+}
+
+/// A proxy that listens.
+pub struct App {
+    listener: TcpListener,
+    admin: Option<(TcpListener, Arc<Host>)>,
+    address: SocketAddr,
+    admin_address: Option<SocketAddr>,
+    crews: Vec<Crew>,
+    places: Places,
+    draining: CancellationToken,
+    grace: Duration,
+}
+
+impl App {
+    /// Starts the workers and listens; connections wait until [`Self::run`].
+    pub async fn start(config: &Config, surroundings: Surroundings) -> Result<Self, StartError> {
+        let metrics = Metrics::new()?;
+        let limits = &config.limits;
+        let places = Places::new(limits.connections, metrics.connections.clone());
+        let shared = Arc::new(Shared {
+            limits: Limits {
+                body_bytes: limits.body_bytes,
+                body_idle: limits.body_idle,
+                buffer_wait: limits.buffer_wait,
+            },
+            room: Room::new(limits.buffered_bytes, metrics.buffered_bytes.clone()),
+            models: config.models.clone(),
+            metrics,
+        });
+        let draining = CancellationToken::new();
+        let admin = Arc::new(Admin {
+            shared: shared.clone(),
+            metrics_open: config.admin.metrics_open,
+            token: surroundings.admin_token,
+            draining: draining.clone(),
+        });
+        let acceptor = match (&config.tls.cert, &config.tls.key) {
+            (Some(cert), Some(key)) => Some(tls::acceptor(cert, key)?),
+            _ => None,
+        };
+        let host = |router| {
+            Arc::new(Host {
+                router,
+                tls: acceptor.clone(),
+                header_timeout: limits.header_timeout,
+                draining: draining.clone(),
+            })
+        };
+        let (listener, address) = bind(&config.listen).await?;
+        let (admin_listener, admin_address) = match &config.admin.listen {
+            None => (None, None),
+            Some(listen) => {
+                let (listener, address) = bind(listen).await?;
+                let router = admin::health(admin.clone()).merge(admin::surface(admin.clone()));
+                (Some((listener, host(router))), Some(address))
+            }
+        };
+        let base = base_of(&config.upstream)?;
+        let connector = Connector::new(&base, &surroundings.proxies)?;
+        let mut crews = Vec::new();
+        for number in 0..worker_count(config.workers) {
+            let options = Options {
+                base: base.clone(),
+                connect: limits.upstream_connect,
+                idle: limits.upstream_idle,
+                idle_connections: limits.idle_connections,
+            };
+            let worker = Arc::new(Worker {
+                upstream: Upstream::new(options, connector.clone())?,
+                shared: shared.clone(),
+            });
+            let mut router = admin::health(admin.clone());
+            if admin_listener.is_none() {
+                router = router.merge(admin::surface(admin.clone()));
+            }
+            let router = router.merge(Router::new().fallback(exchange).with_state(worker.clone()));
+            let tidy = move || worker.upstream.tidy();
+            let name = format!("worker-{number}");
+            let crew = Crew::start(name, host(router), limits.drain, tidy);
+            crews.push(crew.map_err(StartError::Thread)?);
+        }
+        Ok(Self {
+            listener,
+            admin: admin_listener,
+            address,
+            admin_address,
+            crews,
+            places,
+            draining,
+            grace: limits.drain,
+        })
+    }
+
+    /// Where the proxy listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where the admin surface listens, if it has an address of its own.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
+    }
+
+    /// Serves until `stop` resolves, then drains. Blocks its thread at the very
+    /// end, while the workers finish.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let admin = self
+            .admin
+            .map(|(listener, host)| tokio::spawn(accept_here(listener, host, self.places.clone())));
+        tokio::select! {
+            () = accept(&self.listener, &self.crews, &self.places) => {}
+            () = stop => {}
+        }
+        tracing::info!(limit = ?self.grace, "draining: no new connections, running ones finish");
+        drop(self.listener);
+        self.draining.cancel();
+        let crews = self.crews;
+        let joined = tokio::task::spawn_blocking(|| crews.into_iter().for_each(Crew::join));
+        if joined.await.is_err() {
+            tracing::error!("waiting for the workers failed");
+        }
+        // Last, so that readiness and metrics can be asked for while draining.
+        if let Some(admin) = admin {
+            admin.abort();
+        }
+    }
+}
+
+fn base_of(upstream: &config::Upstream) -> Result<Uri, StartError> {
+    let built = Uri::builder()
+        .scheme(upstream.scheme().clone())
+        .authority(upstream.authority().clone())
+        .path_and_query(format!("{}/", upstream.base_path()))
+        .build();
+    Ok(built.map_err(|error| UpstreamError::Target(error.to_string()))?)
+}
+
+fn worker_count(configured: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    configured.unwrap_or_else(cores)
+}
+
+async fn bind(listen: &Listen) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen {
+        address: listen.to_string(),
+        source,
+    };
+    let listener = TcpListener::bind((listen.host(), listen.port()))
+        .await
+        .map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}

@@ -1,0 +1,44 @@
+//! Where logs go and in which form.
+//!
+//! Always to standard error, because standard output belongs to the command.
+//! Text for a person at a terminal, JSON for everything else, unless configured.
+//! The configured level is for our own events; of the libraries only warnings
+//! are shown, since what they print is not ours to keep free of content.
+
+use std::io::IsTerminal;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+use crate::config::{Choice, Log, LogFormat, LogLevel};
+
+/// Starts logging. A second call changes nothing.
+pub fn start(log: &Log) {
+    let json = match log.format {
+        LogFormat::Auto => !std::io::stderr().is_terminal(),
+        LogFormat::Json => true,
+        LogFormat::Text => false,
+    };
+    let level = log.level.word().parse().unwrap_or(LevelFilter::INFO);
+    let others = if log.level == LogLevel::Off {
+        LevelFilter::OFF
+    } else {
+        LevelFilter::WARN
+    };
+    let shown = Targets::new()
+        .with_default(others)
+        .with_target("longhaul", level);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    let lines = if json {
+        lines.json().flatten_event(true).boxed()
+    } else {
+        lines.boxed()
+    };
+    // It fails only if logging has been started before, which is fine.
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(shown))
+        .try_init();
+}

@@ -1,0 +1,104 @@
+//! `longhaul serve`: runs the proxy until it is told to stop.
+//!
+//! The first line on standard output says where it listens; scripts wait for it.
+//! Logs go to standard error. SIGTERM and SIGINT drain; a second one ends the
+//! process at once.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use hyper_util::client::proxy::matcher::Matcher;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{OverrideArgs, logs};
+use crate::app::{App, Surroundings};
+use crate::config::{Config, load};
+
+/// The arguments of `serve`.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ServeArgs {
+    /// What overrides the configuration.
+    #[command(flatten)]
+    pub overrides: OverrideArgs,
+}
+
+/// Runs the proxy.
+pub fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
+    let loaded = match load(&args.overrides.into_sources()) {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            writeln!(std::io::stderr(), "{problems}").context("cannot write to standard error")?;
+            return Ok(ExitCode::from(super::BAD_CONFIGURATION));
+        }
+    };
+    let config = loaded.config;
+    logs::start(&config.log);
+    for warning in loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    // Each stream takes two sockets; the usual soft limit is far too low.
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(serve(&config))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(config: &Config) -> anyhow::Result<()> {
+    let token = config.admin.token_env.as_ref();
+    let surroundings = Surroundings {
+        admin_token: token.and_then(|name| std::env::var(name.as_str()).ok()),
+        proxies: Matcher::from_env(),
+    };
+    let app = App::start(config, surroundings).await?;
+    let scheme = if config.tls.cert.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    announce(&format!(
+        "longhaul listening on {scheme}://{} -> {}",
+        app.address(),
+        config.upstream
+    ))?;
+    if let Some(address) = app.admin_address() {
+        tracing::info!(%address, "admin surface has its own address");
+    }
+    if !app.address().ip().is_loopback() {
+        tracing::warn!(
+            address = %app.address(),
+            "listening beyond this machine: whoever can reach it can use the upstream through it"
+        );
+    }
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::warn!("told to stop a second time: leaving at once");
+            std::process::exit(1);
+        });
+    };
+    app.run(stop).await;
+    Ok(())
+}
+
+/// Writes a line that others wait for.
+pub fn announce(line: &str) -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{line}")
+        .and_then(|()| output.flush())
+        .context("cannot write to standard output")
+}

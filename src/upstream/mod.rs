@@ -1,0 +1,181 @@
+//! The way to the API: connect, send, and hand back the answer as it comes.
+//!
+//! Each worker thread has an `Upstream` of its own, so a connection never moves
+//! between threads. An HTTP/1 connection is not a task: whoever waits for the
+//! answer also drives the connection (see `http1`), which spares a wake-up and a
+//! write per chunk. HTTP/2, where the API offers it, shares connections between
+//! requests and runs each as a task. A request is never sent twice, except when
+//! a connection that had been idle turns out to be dead before it answered a
+//! single byte.
+
+mod body;
+mod connect;
+mod http1;
+mod http2;
+pub mod relay;
+mod roots;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, Uri, uri::PathAndQuery};
+use tokio::time::timeout;
+
+pub use body::{RequestBody, ResponseBody};
+pub use connect::{Connector, ConnectorError};
+
+/// How an upstream is reached.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Scheme, host and port, and the path that goes before every request's own.
+    pub base: Uri,
+    /// Longest time for a connection to be made, TLS included.
+    pub connect: Duration,
+    /// Longest silence, before the answer begins and within it.
+    pub idle: Duration,
+    /// Idle connections that are kept.
+    pub idle_connections: usize,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum UpstreamError {
+    /// No connection could be made.
+    #[error("cannot connect to upstream: {0}")]
+    Connect(String),
+    /// No connection was made in time.
+    #[error("no connection to upstream within {0:?}")]
+    ConnectTimeout(Duration),
+    /// The connection was lost before an answer began.
+    #[error("upstream closed the connection before it answered: {0}")]
+    Lost(String),
+    /// Nothing came for too long.
+    #[error("upstream was silent for {0:?}")]
+    Silent(Duration),
+    /// The client's own body ended early or broke.
+    #[error("request body ended before it was complete: {0}")]
+    RequestBody(String),
+    /// The request cannot be put to this upstream.
+    #[error("request target is not valid: {0}")]
+    Target(String),
+}
+
+/// One worker's way to the API.
+pub struct Upstream {
+    options: Options,
+    authority: http::HeaderValue,
+    connector: Connector,
+    idle: http1::Pool,
+    shared: http2::Pool,
+}
+
+impl Upstream {
+    /// A way to the API that `options` names.
+    pub fn new(options: Options, connector: Connector) -> Result<Self, UpstreamError> {
+        let authority = options
+            .base
+            .authority()
+            .and_then(|authority| http::HeaderValue::from_str(authority.as_str()).ok())
+            .ok_or_else(|| UpstreamError::Target("upstream has no host".to_owned()))?;
+        Ok(Self {
+            idle: http1::Pool::new(options.idle_connections),
+            shared: http2::Pool::default(),
+            authority,
+            connector,
+            options,
+        })
+    }
+
+    /// The longest silence that is borne.
+    pub fn idle_limit(&self) -> Duration {
+        self.options.idle
+    }
+
+    /// Closes connections that have been idle for too long.
+    pub fn tidy(&self) {
+        self.idle.tidy();
+        self.shared.tidy();
+    }
+
+    /// Where a request with this target goes: the same path and query, under the
+    /// upstream's own path.
+    pub fn target(&self, uri: &Uri) -> Result<Uri, UpstreamError> {
+        let prefix = self.options.base.path().trim_end_matches('/');
+        let own = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let own = if own.starts_with('/') { own } else { "/" };
+        let mut parts = self.options.base.clone().into_parts();
+        let joined = if prefix.is_empty() {
+            PathAndQuery::try_from(own)
+        } else {
+            PathAndQuery::try_from(format!("{prefix}{own}"))
+        };
+        parts.path_and_query =
+            Some(joined.map_err(|error| UpstreamError::Target(error.to_string()))?);
+        Uri::from_parts(parts).map_err(|error| UpstreamError::Target(error.to_string()))
+    }
+
+    /// Sends a request whose target came from [`Self::target`] and waits for the
+    /// head of the answer.
+    pub async fn send(
+        &self,
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, UpstreamError> {
+        request
+            .headers_mut()
+            .insert(http::header::HOST, self.authority.clone());
+        let spare = request.body().whole().map(|body| copy_of(&request, body));
+        let outcome = if let Some(lease) = self.shared.lease() {
+            self.within_idle(lease.send(request)).await
+        } else if let Some(link) = self.idle.take().await {
+            self.within_idle(link.send(request, &self.idle)).await
+        } else {
+            return self.send_fresh(request).await;
+        };
+        match (outcome, spare) {
+            // A connection may die while it idles, and the news may arrive only
+            // when it is used again. Not one byte of an answer has come, and it
+            // had served before: this is that case, so a new one is tried.
+            (Err(UpstreamError::Lost(reason)), Some(spare)) => {
+                tracing::debug!(%reason, "connection was dead, trying a new one");
+                self.send_fresh(spare).await
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    async fn send_fresh(
+        &self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, UpstreamError> {
+        let limit = self.options.connect;
+        let stream = timeout(limit, self.connector.connect(&self.options.base))
+            .await
+            .map_err(|_| UpstreamError::ConnectTimeout(limit))??;
+        if connect::negotiated_http2(&stream) {
+            let lease = self.shared.open(stream).await?;
+            self.within_idle(lease.send(request)).await
+        } else {
+            let link = http1::Link::open(stream).await?;
+            self.within_idle(link.send(request, &self.idle)).await
+        }
+    }
+
+    async fn within_idle<T>(
+        &self,
+        answer: impl Future<Output = Result<T, UpstreamError>>,
+    ) -> Result<T, UpstreamError> {
+        let limit = self.options.idle;
+        timeout(limit, answer)
+            .await
+            .map_err(|_| UpstreamError::Silent(limit))?
+    }
+}
+
+/// The same request once more, sharing the body's bytes.
+fn copy_of(request: &Request<RequestBody>, body: &Bytes) -> Request<RequestBody> {
+    let mut copy = Request::new(RequestBody::from(body.clone()));
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    copy
+}

@@ -1,0 +1,176 @@
+//! The answer on its way to the client: untouched, and observed.
+//!
+//! Frames go out as they come in; the observer sees each one afterwards. The
+//! client's pace is upstream's pace, because a frame is fetched only when the
+//! last one was taken. An answer that breaks off upstream breaks off for the
+//! client too, never with a proper end. However it ends, also by the client's
+//! going away, the outcome is reported exactly once.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use super::body::ResponseBody;
+use super::connect::reason;
+use crate::wire::observe::Observer;
+use crate::wire::reply::Reply;
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// With its last byte.
+    Whole,
+    /// Upstream broke off, and this is why.
+    Cut(String),
+    /// The client went away first.
+    Abandoned,
+}
+
+/// What passed.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the answer said about itself.
+    pub reply: Reply,
+    /// Bytes of the body, as they came over the wire.
+    pub bytes: u64,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// Why a body broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// Upstream lost the connection or sent what is not HTTP.
+    #[error("upstream broke off: {0}")]
+    Cut(String),
+    /// Nothing came for too long.
+    #[error("upstream was silent for {0:?}")]
+    Silent(Duration),
+}
+
+/// A body that passes.
+pub struct Relay<F: FnOnce(Outcome)> {
+    body: ResponseBody,
+    observer: Option<Observer>,
+    bytes: u64,
+    silence: Duration,
+    last: Instant,
+    alarm: Pin<Box<Sleep>>,
+    broken: Option<Broken>,
+    report: Option<F>,
+}
+
+impl<F: FnOnce(Outcome)> Relay<F> {
+    /// Relays `body`, whose headers are `headers`, and reports its end.
+    pub fn new(body: ResponseBody, headers: &HeaderMap, silence: Duration, report: F) -> Self {
+        let last = Instant::now();
+        Self {
+            body,
+            observer: Some(Observer::new(headers)),
+            bytes: 0,
+            silence,
+            last,
+            alarm: Box::pin(tokio::time::sleep_until(last + silence)),
+            broken: None,
+            report: Some(report),
+        }
+    }
+
+    fn finish(&mut self, ended: Ended) {
+        if let (Some(report), Some(observer)) = (self.report.take(), self.observer.take()) {
+            report(Outcome {
+                reply: observer.finish(),
+                bytes: self.bytes,
+                ended,
+            });
+        }
+    }
+
+    /// The silence is measured from the last frame, but the timer is set again
+    /// only when it goes off: a stream of small frames would else spend its time
+    /// on timers.
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.alarm.as_mut().poll(context).is_ready() {
+            let due = self.last + self.silence;
+            if Instant::now() >= due {
+                return Poll::Ready(());
+            }
+            self.alarm.as_mut().reset(due);
+        }
+        Poll::Pending
+    }
+
+    /// Holds the failure back for one turn, so that what arrived before it is
+    /// written out first.
+    fn break_off(&mut self, broken: Broken, context: &Context<'_>) {
+        self.finish(Ended::Cut(broken.to_string()));
+        self.broken = Some(broken);
+        context.waker().wake_by_ref();
+    }
+}
+
+impl<F: FnOnce(Outcome) + Unpin> Body for Relay<F> {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        if let Some(broken) = self.broken.take() {
+            return Poll::Ready(Some(Err(broken)));
+        }
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    self.bytes += data.len() as u64;
+                    if let Some(observer) = &mut self.observer {
+                        observer.push(data);
+                    }
+                }
+                self.last = Instant::now();
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(None) => {
+                self.finish(Ended::Whole);
+                Poll::Ready(None)
+            }
+            Poll::Ready(Some(Err(error))) => {
+                self.break_off(Broken::Cut(reason(&error)), context);
+                Poll::Pending
+            }
+            Poll::Pending => {
+                if self.poll_silence(context).is_ready() {
+                    let silence = self.silence;
+                    self.break_off(Broken::Silent(silence), context);
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.broken.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<F: FnOnce(Outcome)> Drop for Relay<F> {
+    fn drop(&mut self) {
+        // A body of known length is not asked again after its last byte.
+        let ended = if self.body.is_end_stream() {
+            Ended::Whole
+        } else {
+            Ended::Abandoned
+        };
+        self.finish(ended);
+    }
+}
