@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use longhaul::cli::{check, serve};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
@@ -16,7 +16,7 @@ struct Arguments {
     serve: serve::ServeArgs,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 enum Command {
     /// Run the proxy (also: no subcommand)
     Serve(serve::ServeArgs),

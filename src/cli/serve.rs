@@ -16,7 +16,7 @@ use crate::app::{App, Surroundings};
 use crate::config::{Config, load};
 
 /// The arguments of `serve`.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 pub struct ServeArgs {
     /// What overrides the configuration.
     #[command(flatten)]

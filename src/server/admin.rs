@@ -12,14 +12,13 @@ use axum::extract::{Extension, State};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, Response, StatusCode, header};
 use serde_json::json;
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Peer;
-use super::exchange::{Shared, new_id};
-use super::headers::REQUEST_ID;
+use super::exchange::Shared;
 
 /// What the admin surface needs.
 pub struct Admin {
@@ -94,11 +93,8 @@ fn admits(token: Option<&str>, headers: &HeaderMap) -> bool {
     }
 }
 
-fn finish(admin: &Admin, mut response: Response<Body>) -> Response<Body> {
+fn finish(admin: &Admin, response: Response<Body>) -> Response<Body> {
     admin.shared.metrics.answered("admin", response.status());
-    if let Ok(id) = HeaderValue::from_str(&new_id()) {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
     response
 }
 

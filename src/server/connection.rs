@@ -23,6 +23,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use super::exchange::{id_header, new_id};
+use super::headers::REQUEST_ID;
 use super::respond::Failure;
 use super::socket::Socket;
 
@@ -76,7 +78,15 @@ fn answer(
     mut request: Request<Incoming>,
 ) -> Pin<Box<impl Future<Output = Answer> + Send>> {
     request.extensions_mut().insert(Peer(peer));
-    Box::pin(router.oneshot(request.map(Body::new)))
+    Box::pin(async move {
+        let mut response = router.oneshot(request.map(Body::new)).await?;
+        // Every response has it, or `Socket` would take it for hyper's own.
+        let headers = response.headers_mut();
+        headers
+            .entry(REQUEST_ID)
+            .or_insert_with(|| id_header(&new_id()));
+        Ok(response)
+    })
 }
 
 async fn serve_http1<S>(host: &Host, stream: S, peer: SocketAddr)
@@ -133,7 +143,7 @@ async fn close<S: AsyncRead + AsyncWrite + Unpin>(
     hurried: bool,
 ) {
     if let Some(failure) = failure {
-        let request = super::exchange::new_id();
+        let request = new_id();
         tracing::info!(%request, reason = failure.reason(), "refused a connection");
         let answer = failure.raw_response(&request);
         if stream.write_all(answer.as_bytes()).await.is_err() {

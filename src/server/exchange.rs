@@ -79,6 +79,11 @@ pub fn new_id() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
+/// An id as the value of a header.
+pub fn id_header(id: &str) -> HeaderValue {
+    HeaderValue::from_str(id).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+}
+
 /// Carries one request to upstream and the answer back.
 pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>) -> Response<Body> {
     let story = Story::begin(&worker.shared, &request);
@@ -87,9 +92,7 @@ pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>)
         Ok(response) => response,
         Err((failure, story)) => story.fail(&failure),
     };
-    if let Ok(id) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
+    response.headers_mut().insert(REQUEST_ID, id_header(&id));
     response
 }
 

@@ -1,0 +1,29 @@
+//! The whole proxy, from socket to socket.
+//!
+//! Clients and upstreams here are raw sockets that see every byte, because the
+//! promise is about bytes. Each test is a story: an upstream that behaves in
+//! some way, a proxy before it, a client that looks.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs
+)]
+
+mod support;
+
+mod admin;
+mod clients;
+mod drain;
+mod faults;
+mod headers;
+mod identity;
+mod limits;
+mod observed;
+mod random;
+mod streaming;
+mod streams;
+mod tls;

@@ -1,0 +1,91 @@
+//! A client that sends exactly what it is told and keeps exactly what it gets.
+
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::http::{Message, Reader};
+
+/// A response.
+pub type Answer = Message;
+
+/// One connection to the proxy.
+pub struct Client {
+    stream: TcpStream,
+    reader: Reader<TcpStream>,
+}
+
+impl Client {
+    pub fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let reader = Reader::new(stream.try_clone().unwrap());
+        Self { stream, reader }
+    }
+
+    /// Writes these bytes.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+        self
+    }
+
+    /// Writes as much of these bytes as the other side takes.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        let _ = self.stream.write_all(bytes.as_ref());
+        self
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn finish(&mut self) -> &mut Self {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+        self
+    }
+
+    /// A POST with this body.
+    pub fn post(&mut self, path: &str, headers: &str, body: &[u8]) -> &mut Self {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: test\r\n{headers}content-length: {}\r\n\r\n",
+            body.len()
+        );
+        self.send([head.as_bytes(), body].concat())
+    }
+
+    /// The head of the next answer.
+    pub fn head(&mut self) -> Answer {
+        self.reader
+            .head()
+            .unwrap()
+            .expect("closed without an answer")
+    }
+
+    /// The whole next answer.
+    pub fn answer(&mut self) -> Answer {
+        let mut answer = self.head();
+        // A connection that is torn down leaves the answer incomplete.
+        let _ = self.reader.body(&mut answer, true);
+        answer
+    }
+
+    /// Whatever bytes come next; empty at the end of the connection.
+    pub fn some(&mut self) -> Vec<u8> {
+        self.reader.some().unwrap()
+    }
+
+    /// Reads until `text` has come.
+    pub fn until(&mut self, text: &str) -> String {
+        let mut seen = Vec::new();
+        while memchr::memmem::find(&seen, text.as_bytes()).is_none() {
+            let some = self.some();
+            assert!(
+                !some.is_empty(),
+                "closed before {text:?}: {}",
+                String::from_utf8_lossy(&seen)
+            );
+            seen.extend(some);
+        }
+        String::from_utf8_lossy(&seen).into_owned()
+    }
+}

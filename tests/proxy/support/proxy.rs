@@ -1,0 +1,114 @@
+//! A proxy inside the test's own process, on a free port.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use hyper_util::client::proxy::matcher::Matcher;
+use longhaul::app::{App, Surroundings};
+use longhaul::config::{Config, Flags, Sources, load};
+use tokio::sync::oneshot;
+
+use super::Client;
+
+/// A running proxy; stops when dropped.
+pub struct Proxy {
+    pub address: SocketAddr,
+    pub admin: Option<SocketAddr>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Proxy {
+    /// In front of `upstream`, with the defaults.
+    pub fn before(upstream: &str) -> Self {
+        Self::with(upstream, "")
+    }
+
+    /// In front of `upstream`, with this configuration file.
+    pub fn with(upstream: &str, file: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("longhaul.toml");
+        std::fs::write(&path, file).unwrap();
+        let sources = Sources {
+            file: Some(path),
+            environment: vec![("HOME".into(), folder.path().display().to_string())],
+            flags: Flags {
+                listen: Some("127.0.0.1:0".into()),
+                upstream: Some(upstream.to_owned()),
+                ..Flags::default()
+            },
+        };
+        let config = load(&sources)
+            .unwrap_or_else(|problems| panic!("{problems}"))
+            .config;
+        Self::start(config, None)
+    }
+
+    /// With a configuration made by hand.
+    pub fn start(mut config: Config, admin_token: Option<&str>) -> Self {
+        config.workers.get_or_insert(1);
+        let admin_token = admin_token.map(str::to_owned);
+        let (stop, stopped) = oneshot::channel();
+        let (started, address) = channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let proxies = Matcher::builder().build();
+                let surroundings = Surroundings {
+                    admin_token,
+                    proxies,
+                };
+                let app = App::start(&config, surroundings).await.unwrap();
+                started.send((app.address(), app.admin_address())).unwrap();
+                let stop = async { drop(stopped.await) };
+                app.run(stop).await;
+            });
+        });
+        let (address, admin) = address.recv().unwrap();
+        Self {
+            address,
+            admin,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// A new connection to it.
+    pub fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Tells it to stop, without waiting.
+    pub fn tell_to_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits until it has stopped.
+    pub fn join(&mut self) {
+        self.tell_to_stop();
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+
+    /// A metric's value, by the beginning of its line.
+    pub fn metric(&self, series: &str) -> Option<f64> {
+        let answer = Client::connect(self.admin.unwrap_or(self.address))
+            .send("GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .answer();
+        let text = String::from_utf8(answer.body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(series))?;
+        line.trim().parse().ok()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // Not waited for: a test that failed may have left a stream open.
+        self.tell_to_stop();
+    }
+}
