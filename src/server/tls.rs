@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
@@ -28,6 +29,13 @@ pub enum TlsError {
 
 /// An acceptor for these files.
 pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
+    let mut config = server_config(certificate, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// A configuration for these files, without application protocols.
+pub fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
     let unreadable = |path: &Path| {
         let path = path.to_owned();
         move |source| TlsError::File { path, source }
@@ -36,9 +44,7 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError>
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(unreadable(certificate))?;
     let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
-    let mut config = rustls::ServerConfig::builder()
+    Ok(ServerConfig::builder()
         .with_no_client_auth()
-        .with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+        .with_single_cert(chain, key)?)
 }

@@ -1,10 +1,11 @@
 //! Stopping politely, as a process and as its signals see it.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Gate, LAST_CHUNK, Proxy, STREAM_HEAD, Step, Tap, chunk, plain};
+use crate::support::{
+    Client, Gate, LAST_CHUNK, Process, Proxy, STREAM_HEAD, Step, Tap, chunk, plain,
+};
 
 fn streaming(gate: &Gate) -> Tap {
     let steps = vec![
@@ -13,49 +14,6 @@ fn streaming(gate: &Gate) -> Tap {
         Step::Send([&chunk("last"), LAST_CHUNK].concat()),
     ];
     Tap::start(move |_| steps.clone())
-}
-
-struct Process {
-    child: Child,
-    address: std::net::SocketAddr,
-}
-
-impl Process {
-    fn start(upstream: &str, variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_longhaul"))
-            .args(["--listen", "127.0.0.1:0", "--upstream", upstream])
-            .envs(variables.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line.strip_prefix("longhaul listening on http://").unwrap();
-        let (address, shown) = address.trim_end().split_once(" -> ").unwrap();
-        assert_eq!(shown, upstream);
-        Self {
-            address: address.parse().unwrap(),
-            child,
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let status = Command::new("kill")
-            .args([name, &self.child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(status.success());
-    }
-
-    fn wait(mut self) -> (Option<i32>, String) {
-        let mut logs = String::new();
-        let mut stderr = self.child.stderr.take().unwrap();
-        stderr.read_to_string(&mut logs).unwrap();
-        (self.child.wait().unwrap().code(), logs)
-    }
 }
 
 #[test]

@@ -44,6 +44,29 @@ impl Client {
         self
     }
 
+    /// Says that nothing more will be sent, if anybody still listens.
+    pub fn try_finish(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Reads to the end, which may be an abrupt one but must come.
+    pub fn drain(&mut self) {
+        loop {
+            match self.reader.some() {
+                Ok(some) if some.is_empty() => return,
+                Ok(_) => {}
+                Err(error) => {
+                    assert_ne!(
+                        error.kind(),
+                        std::io::ErrorKind::WouldBlock,
+                        "the connection hangs"
+                    );
+                    return;
+                }
+            }
+        }
+    }
+
     /// A POST with this body.
     pub fn post(&mut self, path: &str, headers: &str, body: &[u8]) -> &mut Self {
         let head = format!(

@@ -2,10 +2,13 @@
 
 pub mod client;
 pub mod http;
+pub mod process;
 pub mod proxy;
+pub mod secure;
 pub mod tap;
 
 pub use client::{Answer, Client};
+pub use process::Process;
 pub use proxy::Proxy;
 pub use tap::{Gate, Step, Tap};
 
