@@ -1,0 +1,2 @@
+//! The commands, a file each.
+pub mod sim;
