@@ -3,6 +3,13 @@
 //! What its modules promise one by one is checked there; here whole requests
 //! are sent and whole answers read. Each test names the fact it rests on.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests say what they expect, as tests do"
+)]
+
 #[path = "sim/support.rs"]
 mod support;
 

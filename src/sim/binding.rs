@@ -6,7 +6,7 @@
 //! thinking after it. A compaction written by the API itself is exempt: its
 //! signature says which conversation it stands for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::account::Account;
 use super::betas::beta;
@@ -33,7 +33,7 @@ pub struct Transformation {
 #[derive(Debug, Clone)]
 pub struct Verdict {
     /// Blocks the model does not get to see.
-    pub dropped: HashSet<(usize, usize)>,
+    pub dropped: BTreeSet<(usize, usize)>,
     /// What the answer reports, with the beta for it.
     pub transformations: Vec<Transformation>,
     /// The first block that does not fit its prefix, if that was tolerated.
@@ -72,7 +72,7 @@ pub fn check(
         .iter()
         .rposition(|message| message.role == Role::Assistant);
     let verdict = Verdict {
-        dropped: HashSet::new(),
+        dropped: BTreeSet::new(),
         transformations: Vec::new(),
         mismatch: None,
         base,

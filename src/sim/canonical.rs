@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(digest(&string), digest(&block));
     }
 
-    /// Fact: the key order of a tool call's input matters, and so do its cache_control keys.
+    /// Fact: the key order of a tool call's input matters, and so do its `cache_control` keys.
     #[test]
     fn the_input_of_a_call_is_compared_exactly() {
         let call = |input: Value| {

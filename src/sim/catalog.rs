@@ -102,7 +102,7 @@ mod tests {
         assert!(one(&options, "claude-foo").is_none());
     }
 
-    /// Fact: a list has data, first_id, last_id and has_more.
+    /// Fact: a list has data, `first_id`, `last_id` and `has_more`.
     #[test]
     fn the_list_has_the_shape_of_a_page() {
         let list = list(&Options::default());

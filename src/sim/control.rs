@@ -62,12 +62,12 @@ struct ClockForm {
     freeze: bool,
 }
 
-fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Response> {
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Box<Response>> {
     serde_json::from_slice(body).map_err(|error| {
-        plain(
+        Box::new(plain(
             StatusCode::BAD_REQUEST,
             &json!({"error": format!("cannot read the body: {error}")}),
-        )
+        ))
     })
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn replies(State(sim): State<Sim>, body: Bytes) -> Response {
                 .for_each(|reply| sim.push_reply(reply));
             done()
         }
-        Err(response) => response,
+        Err(response) => *response,
     }
 }
 
@@ -94,34 +94,31 @@ pub(super) async fn rule(State(sim): State<Sim>, body: Bytes) -> Response {
             sim.set_rule(rule);
             done()
         }
-        Err(response) => response,
+        Err(response) => *response,
     }
 }
 
 pub(super) async fn faults(State(sim): State<Sim>, body: Bytes) -> Response {
     let forms = match read::<OneOrMany<FaultForm>>(&body) {
         Ok(forms) => forms.list(),
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     for form in forms {
+        let plainly = |fault| Queued {
+            fault,
+            target: Target::Any,
+            times: 1,
+        };
         let queued = match form {
-            FaultForm::Queued(queued) => queued,
-            FaultForm::Plain(fault) => Queued {
-                fault,
-                target: Target::Any,
-                times: 1,
-            },
-            FaultForm::Short(text) => match Fault::parse(&text) {
-                Some(fault) => Queued {
-                    fault,
-                    target: Target::Any,
-                    times: 1,
-                },
-                None => {
-                    let error = format!("there is no fault called {text}");
-                    return plain(StatusCode::BAD_REQUEST, &json!({"error": error}));
-                }
-            },
+            FaultForm::Queued(queued) => Some(queued),
+            FaultForm::Plain(fault) => Some(plainly(fault)),
+            FaultForm::Short(text) => Fault::parse(&text).map(plainly),
+        };
+        let Some(queued) = queued else {
+            return plain(
+                StatusCode::BAD_REQUEST,
+                &json!({"error": "there is no such fault"}),
+            );
         };
         sim.queue_fault(queued);
     }
@@ -136,7 +133,7 @@ pub(super) async fn persona(State(sim): State<Sim>, body: Bytes) -> Response {
                 .into_iter()
                 .for_each(|persona| sim.push_persona(persona));
         }
-        Err(response) => return response,
+        Err(response) => return *response,
     }
     done()
 }
@@ -153,7 +150,7 @@ pub(super) async fn clock(State(sim): State<Sim>, body: Bytes) -> Response {
                 &json!({"now_ms": sim.clock().now().as_millis()}),
             )
         }
-        Err(response) => response,
+        Err(response) => *response,
     }
 }
 

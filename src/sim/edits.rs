@@ -27,7 +27,8 @@ pub const PLACEHOLDER: &str = "[Old tool result content cleared]";
 /// The edits a request asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edits {
-    thinking_turns: Option<Option<usize>>,
+    /// Turns whose thinking is kept.
+    thinking_turns: Option<usize>,
     tools: Option<ClearTools>,
     /// Threshold compaction.
     pub compact: Option<Compact>,
@@ -82,7 +83,7 @@ pub fn parse(request: &Request) -> Checked<Edits> {
                     "{place}: `{CLEAR_THINKING}` must be the first edit"
                 )));
             }
-            CLEAR_THINKING => edits.thinking_turns = Some(thinking_turns(edit, request)),
+            CLEAR_THINKING => edits.thinking_turns = thinking_turns(edit, request),
             CLEAR_TOOLS => edits.tools = Some(clear_tools(edit)),
             COMPACT => edits.compact = Some(compact(&place, edit, request)?),
             _ => {}
@@ -177,7 +178,7 @@ pub fn apply(
     counter: &Counter,
 ) -> Vec<Value> {
     let mut applied = Vec::new();
-    if let Some(Some(keep)) = edits.thinking_turns {
+    if let Some(keep) = edits.thinking_turns {
         applied.extend(drop_thinking(keep, pieces, request, counter));
     }
     if let Some(clear) = &edits.tools {
@@ -241,7 +242,7 @@ fn drop_tools(
         return None;
     }
     let mut changes = Vec::new();
-    let (mut seen, mut uses, mut saved) = (0, 0, 0);
+    let (mut count, mut cleared, mut saved) = (0, 0, 0);
     for (at, piece) in pieces.iter().enumerate() {
         let block = &piece.block;
         let (id, field) = match (piece.role, kind(block)) {
@@ -250,38 +251,38 @@ fn drop_tools(
             _ => continue,
         };
         let name = names.get(id).map_or("", String::as_str);
-        seen += usize::from(field == "content");
-        let index = if field == "content" { seen } else { seen + 1 };
+        count += usize::from(field == "content");
+        let index = if field == "content" { count } else { count + 1 };
         if index > results.saturating_sub(clear.keep) || clear.exclude.contains(name) {
             continue;
         }
         if field == "input" && !clears_input(&clear.inputs, name) {
             continue;
         }
-        let mut changed = block.clone().into_owned();
+        let mut stubbed = block.clone().into_owned();
         let stub = if field == "input" {
             json!({})
         } else {
             json!(PLACEHOLDER)
         };
-        if changed.get(field) == Some(&stub) {
+        if stubbed.get(field) == Some(&stub) {
             continue;
         }
-        changed.insert(field.to_owned(), stub);
-        uses += usize::from(field == "content");
+        stubbed.insert(field.to_owned(), stub);
+        cleared += usize::from(field == "content");
         let before = prompt::piece_tokens(block, request, counter);
-        saved += before.saturating_sub(prompt::piece_tokens(&changed, request, counter));
-        changes.push((at, changed));
+        saved += before.saturating_sub(prompt::piece_tokens(&stubbed, request, counter));
+        changes.push((at, stubbed));
     }
-    if uses == 0 || saved < clear.at_least {
+    if cleared == 0 || saved < clear.at_least {
         return None;
     }
-    for (at, changed) in changes {
+    for (at, stubbed) in changes {
         if let Some(piece) = pieces.get_mut(at) {
-            piece.block = Cow::Owned(changed);
+            piece.block = Cow::Owned(stubbed);
         }
     }
-    Some(json!({"type": CLEAR_TOOLS, "cleared_tool_uses": uses, "cleared_input_tokens": saved}))
+    Some(json!({"type": CLEAR_TOOLS, "cleared_tool_uses": cleared, "cleared_input_tokens": saved}))
 }
 
 fn clears_input(inputs: &Value, name: &str) -> bool {

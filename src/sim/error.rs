@@ -14,11 +14,11 @@ pub struct ApiError {
     /// HTTP status.
     pub status: u16,
     /// `error.type` of the body.
-    pub kind: String,
+    pub kind: &'static str,
     /// `error.message` of the body.
     pub message: String,
-    /// `error.details` of the body, for the refusals that carry a code.
-    pub details: Option<Value>,
+    /// `error.details.error_code` of the body, for the refusals that carry one.
+    pub code: Option<&'static str>,
     /// Value of the `retry-after` header in seconds.
     pub retry_after: Option<u64>,
     /// Value of the `x-should-retry` header.
@@ -33,9 +33,9 @@ impl ApiError {
     pub fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
-            kind: kind_of(status).to_owned(),
+            kind: kind_of(status),
             message: message.into(),
-            details: None,
+            code: None,
             retry_after: None,
             should_retry: None,
         }
@@ -63,8 +63,8 @@ impl ApiError {
 
     /// Adds a code that newer SDKs read from `error.details`.
     #[must_use]
-    pub fn with_code(mut self, code: &str) -> Self {
-        self.details = Some(json!({ "error_code": code }));
+    pub fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
         self
     }
 
@@ -76,8 +76,8 @@ impl ApiError {
     /// The `error` object, which is also what an error event in a stream carries.
     pub fn inner(&self) -> Value {
         let mut inner = json!({ "type": self.kind, "message": self.message });
-        if let (Some(details), Some(object)) = (&self.details, inner.as_object_mut()) {
-            object.insert("details".to_owned(), details.clone());
+        if let (Some(code), Some(object)) = (self.code, inner.as_object_mut()) {
+            object.insert("details".to_owned(), json!({ "error_code": code }));
         }
         inner
     }
@@ -103,7 +103,7 @@ fn kind_of(status: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Fact: the body is {"type":"error","error":{type,message,details?},"request_id"}.
+    /// Fact: the body is `{"type":"error","error":{type,message,details?},"request_id"}`.
     #[test]
     fn the_body_has_the_shape_of_the_api() {
         let body = ApiError::invalid("no")

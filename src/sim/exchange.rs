@@ -219,13 +219,13 @@ impl Sim {
             minimum,
             arrival.at,
         );
-        let composer = Composer {
+        let answering = Composer {
             sim: self,
             judged: &judged,
             plan: &plan,
         };
-        let composed = match composer.compose(state, &arrival.headers)? {
-            Ok(composed) => composed,
+        let finished = match answering.compose(state, &arrival.headers)? {
+            Ok(finished) => finished,
             Err(fault) => {
                 entry.outcome = Outcome::Faulted {
                     fault: fault.clone(),
@@ -236,7 +236,7 @@ impl Sim {
         if !judged.summary {
             entry.broken_at = departure(state, &judged);
         }
-        let message = composed.message;
+        let message = finished.message;
         threads::remember(state, &judged, &message);
         record(entry, &judged, &message, &plan);
         if let Some(fault) = &fault {
@@ -249,8 +249,8 @@ impl Sim {
             stream: judged.request.stream,
             fault,
             mismatch: judged.verdict.mismatch.clone(),
-            first_byte_delay: composed.first_byte_delay,
-            event_delay: composed.event_delay,
+            first_byte_delay: finished.first_byte_delay,
+            event_delay: finished.event_delay,
             workspace,
             prompt: judged.prompt,
             plan,
@@ -316,11 +316,13 @@ fn kind_of(request: &Request) -> Kind {
 }
 
 fn count(judged: &Judged) -> Value {
-    let mut count = json!({"input_tokens": judged.prompt.tokens()});
+    let mut count = serde_json::Map::new();
+    count.insert("input_tokens".to_owned(), json!(judged.prompt.tokens()));
     if judged.request.fields.contains_key("context_management") {
-        count["context_management"] = json!({"original_input_tokens": judged.original_tokens});
+        let original = json!({"original_input_tokens": judged.original_tokens});
+        count.insert("context_management".to_owned(), original);
     }
-    count
+    Value::Object(count)
 }
 
 /// Where this prompt departs from the previous one of its conversation.

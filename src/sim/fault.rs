@@ -227,17 +227,17 @@ mod tests {
         assert_eq!(Fault::parse("nonsense"), None);
     }
 
-    /// Fact: 429 comes with retry-after, 529 is overloaded_error with the text "Overloaded".
+    /// Fact: 429 comes with retry-after, 529 is `overloaded_error` with the text "Overloaded".
     #[test]
     fn error_statuses_have_their_texts() {
         let error = Fault::parse("429:7").unwrap().error().unwrap();
         assert_eq!(
-            (error.kind.as_str(), error.retry_after),
+            (error.kind, error.retry_after),
             ("rate_limit_error", Some(7))
         );
         let error = Fault::status(529).error().unwrap();
         assert_eq!(
-            (error.kind.as_str(), error.message.as_str()),
+            (error.kind, error.message.as_str()),
             ("overloaded_error", "Overloaded")
         );
     }

@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Fact: version 2026-10-21 refuses temperature, top_p and top_k, even with default values.
+    /// Fact: version 2026-10-21 refuses temperature, `top_p` and `top_k`, even with default values.
     #[test]
     fn the_new_version_has_no_sampling_parameters() {
         for field in SAMPLING {
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Fact: count_tokens takes the same body without max_tokens, stream and the like.
+    /// Fact: `count_tokens` takes the same body without `max_tokens`, stream and the like.
     #[test]
     fn counting_takes_no_output_fields() {
         let count = |extra| run(Endpoint::CountTokens, Version::Classic, &[], extra);
@@ -273,7 +273,7 @@ mod tests {
         assert!(count(("system", json!("s"))).is_ok());
     }
 
-    /// Fact: model and max_tokens are required.
+    /// Fact: model and `max_tokens` are required.
     #[test]
     fn required_fields() {
         let body = json!({"model": "m", "messages": []});
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(check(&body).unwrap_err().message, "model: Field required");
     }
 
-    /// Fact: on-demand compaction cannot be combined with context_management.
+    /// Fact: on-demand compaction cannot be combined with `context_management`.
     #[test]
     fn compaction_and_context_management_exclude_each_other() {
         let body = json!({"model": "m", "max_tokens": 1, "messages": [],

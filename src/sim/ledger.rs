@@ -183,6 +183,7 @@ impl Entry {
     }
 }
 
+#[allow(clippy::ref_option, reason = "the signature is serde's")]
 fn as_text<S: Serializer>(body: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::Error> {
     match body {
         Some(body) => serializer.serialize_str(&String::from_utf8_lossy(body)),

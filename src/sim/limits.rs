@@ -134,7 +134,7 @@ mod tests {
         refusal(&body, &[], check)
     }
 
-    /// Fact: max_tokens beyond the model's output limit is refused with both numbers.
+    /// Fact: `max_tokens` beyond the model's output limit is refused with both numbers.
     #[test]
     fn output_has_a_limit() {
         assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
         assert!(window(&request, 200_000).is_ok());
     }
 
-    /// Fact: models up to 4.1 refuse input plus max_tokens over the window; later ones accept it.
+    /// Fact: models up to 4.1 refuse input plus `max_tokens` over the window; later ones accept it.
     #[test]
     fn older_models_count_max_tokens() {
         let run = |model: &str| {

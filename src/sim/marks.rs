@@ -24,8 +24,8 @@ impl Lifetime {
     /// As a duration.
     pub fn duration(self) -> Duration {
         match self {
-            Self::Minutes5 => Duration::from_secs(5 * 60),
-            Self::Hour1 => Duration::from_secs(60 * 60),
+            Self::Minutes5 => Duration::from_mins(5),
+            Self::Hour1 => Duration::from_hours(1),
         }
     }
 }
@@ -135,7 +135,8 @@ fn automatic(request: &Request, marks: &mut Vec<Mark>) -> Checked {
         return Ok(());
     };
     let eligible = |block: &Block| {
-        !is_thinking(block) && !(kind(block) == "text" && text(block, "text").is_empty())
+        let empty = kind(block) == "text" && text(block, "text").is_empty();
+        !is_thinking(block) && !empty
     };
     let Some((place, _)) = blocks(request).filter(|(_, block)| eligible(block)).last() else {
         return Ok(());

@@ -294,7 +294,7 @@ impl Message {
                     .iter()
                     .map(|(kind, tokens)| {
                         let mut entry = tokens_json(tokens);
-                        entry["type"] = json!(kind);
+                        put(&mut entry, "type", json!(kind));
                         entry
                     })
                     .collect();
@@ -317,10 +317,14 @@ impl Message {
             "usage": self.usage(self.tokens.output),
         });
         if let Some(transformations) = &self.transformations {
-            message["input_transformations"] = transformations.clone();
+            put(
+                &mut message,
+                "input_transformations",
+                transformations.clone(),
+            );
         }
         if let Some(management) = &self.context_management {
-            message["context_management"] = management.clone();
+            put(&mut message, "context_management", management.clone());
         }
         message
     }
@@ -344,4 +348,11 @@ fn tokens_json(tokens: &Tokens) -> Value {
         },
         "output_tokens": tokens.output,
     })
+}
+
+/// Sets a field of an object.
+pub(super) fn put(object: &mut Value, field: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(field.to_owned(), value);
+    }
 }

@@ -17,6 +17,10 @@ pub enum Disabling {
 }
 
 /// What a model accepts as thinking settings.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "a row of a table of yes and no"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThinkingSupport {
     /// `adaptive` is accepted.

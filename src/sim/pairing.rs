@@ -159,6 +159,7 @@ mod tests {
     use crate::sim::testing::{assistant, call, refusal, result, user, words};
     use serde_json::{Value, json};
 
+    #[allow(clippy::needless_pass_by_value, reason = "calls read as tables")]
     fn refuse(messages: Value) -> Option<String> {
         refusal(&json!({"messages": messages}), &[], check)
     }
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(refuse(json!([user("x"), first, second, one, two])), None);
     }
 
-    /// Fact: tool_use ids must be unique.
+    /// Fact: `tool_use` ids must be unique.
     #[test]
     fn ids_are_unique() {
         let cycle = [assistant(json!([call("a")])), user(json!([result("a")]))];

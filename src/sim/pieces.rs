@@ -4,7 +4,7 @@
 //! dropped is not shown; older models lose the thinking of earlier turns.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub struct Piece<'a> {
 
 /// The content blocks the model gets to see, before context editing: from the
 /// last compaction block on, without thinking that was dropped or is stripped.
-pub fn pieces<'a>(request: &'a Request, dropped: &HashSet<(usize, usize)>) -> Vec<Piece<'a>> {
+pub fn pieces<'a>(request: &'a Request, dropped: &BTreeSet<(usize, usize)>) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
     for (number, message) in request.messages.iter().enumerate() {
         for (index, block) in message.blocks.iter().enumerate() {
@@ -75,7 +75,7 @@ mod tests {
         let failed = assistant(json!([{"type": "compaction", "content": null}]));
         let run = |messages: Value| {
             let request = request(&json!({"messages": messages}), &["compact-2026-01-12"]);
-            pieces(&request, &HashSet::new()).len()
+            pieces(&request, &BTreeSet::new()).len()
         };
         assert_eq!(run(json!([user("a"), block, user("b")])), 2);
         assert_eq!(run(json!([user("a"), failed, user("b")])), 2);
@@ -92,7 +92,7 @@ mod tests {
             let body = json!({"model": model, "messages": [user("x"), assistant(json!([thinking, call])), last],
                 "thinking": {"type": "enabled", "budget_tokens": 1024}});
             let request = request(&body, &[]);
-            pieces(&request, &HashSet::new())
+            pieces(&request, &BTreeSet::new())
                 .iter()
                 .filter(|piece| is_thinking(&piece.block))
                 .count()

@@ -94,11 +94,11 @@ impl Tokens {
 impl Prices {
     /// Prices from cents per million tokens, times ten to allow for half cents
     /// and tenths: `tenths(1000, ..)` is one dollar.
-    pub const fn tenths(input: u64, write_5m: u64, write_1h: u64, read: u64, output: u64) -> Self {
+    pub const fn tenths(input: u64, five: u64, hour: u64, read: u64, output: u64) -> Self {
         Self {
             input: input * 1_000,
-            write_5m: write_5m * 1_000,
-            write_1h: write_1h * 1_000,
+            write_5m: five * 1_000,
+            write_1h: hour * 1_000,
             read: read * 1_000,
             output: output * 1_000,
         }

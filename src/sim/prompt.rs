@@ -215,7 +215,7 @@ mod tests {
 
     fn digests(body: &Value) -> Vec<Digest> {
         let request = request(body, &[]);
-        let pieces = pieces(&request, &std::collections::HashSet::new());
+        let pieces = pieces(&request, &std::collections::BTreeSet::new());
         let prompt = render(&request, &pieces, &Counter::new(1.0));
         prompt
             .positions

@@ -196,7 +196,7 @@ pub(super) fn stamp(
     let Some(account) = account else { return };
     set(response, "anthropic-organization-id", &account.organization);
     set(response, "anthropic-workspace-id", &account.workspace);
-    let reset = rfc3339(now.after(Duration::from_secs(60)));
+    let reset = rfc3339(now.after(Duration::from_mins(1)));
     let limits = [
         ("requests", 4_000),
         ("tokens", 2_400_000),

@@ -187,6 +187,7 @@ mod tests {
     use crate::sim::testing::{assistant, refusal, request, user, words};
     use serde_json::json;
 
+    #[allow(clippy::needless_pass_by_value, reason = "calls read as tables")]
     fn refuse(model: &str, messages: Value) -> Option<String> {
         refusal(&json!({"model": model, "messages": messages}), &[], check)
     }

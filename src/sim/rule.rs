@@ -134,7 +134,7 @@ pub fn apply(
                     input.as_ref(),
                     cycle,
                     *parallel,
-                    prose(digest, *words),
+                    &prose(digest, *words),
                 ),
                 _ => Reply::text(
                     finish
@@ -148,7 +148,7 @@ pub fn apply(
     reply
 }
 
-fn calls(tool: &Block, input: Option<&Value>, cycle: Cycle, parallel: u64, words: String) -> Reply {
+fn calls(tool: &Block, input: Option<&Value>, cycle: Cycle, parallel: u64, words: &str) -> Reply {
     let mut reply = Reply::default();
     if !words.is_empty() {
         reply.content.push(json!({"type": "text", "text": words}));

@@ -108,8 +108,8 @@ async fn connection(router: axum::Router, stream: TcpStream) {
             )
         }
     });
-    let server = auto::Builder::new(TokioExecutor::new());
-    let served = server.serve_connection(TokioIo::new(guarded), service);
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let served = builder.serve_connection(TokioIo::new(guarded), service);
     tokio::select! {
         // A client that goes away is not an error here.
         _ = served => {}

@@ -329,7 +329,7 @@ mod tests {
         );
     }
 
-    /// Fact: clear_at on a mid-conversation system message needs its beta.
+    /// Fact: `clear_at` on a mid-conversation system message needs its beta.
     #[test]
     fn message_fields_need_their_beta() {
         let list = json!([{"role": "system", "content": "x", "clear_at": "never"}]);

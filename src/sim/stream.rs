@@ -1,14 +1,14 @@
 //! A message as a stream of server-sent events.
 //!
-//! message_start, then per block start, deltas and stop, then message_delta with
-//! the final counts, then message_stop; a ping behind the first block's start.
+//! `message_start`, then per block start, deltas and stop, then `message_delta` with
+//! the final counts, then `message_stop`; a ping behind the first block's start.
 //! Whatever the pieces, they add up to the message that is answered without
 //! streaming.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::message::Message;
+use super::message::{Message, put};
 use super::request::{Block, kind, text};
 
 /// All events of a message, each with its name line and blank line.
@@ -49,10 +49,10 @@ pub fn event(data: &Value) -> Bytes {
 
 fn start(message: &Message) -> Bytes {
     let mut opening = message.json();
-    opening["content"] = json!([]);
-    opening["stop_reason"] = Value::Null;
-    opening["stop_sequence"] = Value::Null;
-    opening["usage"] = message.usage(1);
+    put(&mut opening, "content", json!([]));
+    put(&mut opening, "stop_reason", Value::Null);
+    put(&mut opening, "stop_sequence", Value::Null);
+    put(&mut opening, "usage", message.usage(1));
     if let Some(object) = opening.as_object_mut() {
         // What editing came to is only known at the end.
         object.shift_remove("context_management");
@@ -74,7 +74,7 @@ fn end(message: &Message) -> Bytes {
         "usage": usage,
     });
     if let Some(management) = &message.context_management {
-        data["context_management"] = management.clone();
+        put(&mut data, "context_management", management.clone());
     }
     event(&data)
 }
@@ -117,7 +117,7 @@ fn split(block: &Block, size: usize) -> (Value, Vec<Value>) {
             let mut delta = json!({"type": "compaction_delta"});
             for field in ["content", "encrypted_content", "signature"] {
                 if let Some(value) = block.get(field) {
-                    delta[field] = value.clone();
+                    put(&mut delta, field, value.clone());
                 }
             }
             vec![delta]

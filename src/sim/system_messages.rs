@@ -77,6 +77,7 @@ mod tests {
     use crate::sim::testing::{assistant, call, refusal, result, user};
     use serde_json::{Value, json};
 
+    #[allow(clippy::needless_pass_by_value, reason = "calls read as tables")]
     fn refuse(model: &str, messages: Value) -> Option<String> {
         refusal(
             &json!({"model": model, "messages": messages}),

@@ -272,7 +272,7 @@ mod tests {
         );
     }
 
-    /// Fact: a budget is at least 1024 and below max_tokens.
+    /// Fact: a budget is at least 1024 and below `max_tokens`.
     #[test]
     fn a_budget_has_bounds() {
         for (budget, good) in [(1_023, false), (1_024, true), (7_999, true), (8_000, false)] {
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Fact: block_binding needs its beta header.
+    /// Fact: `block_binding` needs its beta header.
     #[test]
     fn block_binding_needs_its_beta() {
         let thinking = json!({"type": "adaptive",

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(choice("claude-opus-4-5", &forced, &[]), None);
     }
 
-    /// Fact: tool_choice may only be specified while providing tools.
+    /// Fact: `tool_choice` may only be specified while providing tools.
     #[test]
     fn a_choice_needs_tools() {
         let body = json!({"model": "claude-opus-5", "tool_choice": {"type": "auto"},

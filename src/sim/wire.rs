@@ -116,7 +116,7 @@ impl http_body::Body for Script {
                 None => return Poll::Ready(None),
                 Some(Step::Send(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 Some(Step::Wait(duration)) => {
-                    self.sleep = Some(Box::pin(tokio::time::sleep(duration)))
+                    self.sleep = Some(Box::pin(tokio::time::sleep(duration)));
                 }
                 Some(Step::Stall) => {
                     // Nobody wakes this body again; the connection ends with the client.

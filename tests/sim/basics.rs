@@ -55,7 +55,7 @@ async fn unscripted_answers_are_a_function_of_the_request() {
     assert_eq!(first["content"], second["content"]);
 }
 
-/// Fact: 404 not_found_error with `model: NAME` for an unknown model.
+/// Fact: 404 `not_found_error` with `model: NAME` for an unknown model.
 #[tokio::test]
 async fn an_unknown_model_is_not_found() {
     let bench = Bench::new().await;
@@ -127,7 +127,7 @@ async fn compressed_requests_are_understood() {
     );
 }
 
-/// Fact: a body over the limit is answered with 413 request_too_large.
+/// Fact: a body over the limit is answered with 413 `request_too_large`.
 #[tokio::test]
 async fn large_bodies_are_refused() {
     let bench = Bench::with(Options {
@@ -162,7 +162,7 @@ async fn a_small_window_refuses_a_long_prompt() {
     );
 }
 
-/// Fact: count_tokens equals what the message itself is billed for.
+/// Fact: `count_tokens` equals what the message itself is billed for.
 #[tokio::test]
 async fn counting_equals_billing() {
     let bench = Bench::new().await;
@@ -201,7 +201,7 @@ async fn drift_changes_the_counts() {
     );
 }
 
-/// Fact: `max_tokens: 0` warms the cache: no content, stop reason max_tokens.
+/// Fact: `max_tokens: 0` warms the cache: no content, stop reason `max_tokens`.
 #[tokio::test]
 async fn warming_the_cache_says_nothing() {
     let bench = Bench::new().await;
@@ -213,7 +213,7 @@ async fn warming_the_cache_says_nothing() {
     assert_eq!(message["stop_reason"], "max_tokens");
 }
 
-/// Fact: output beyond max_tokens is cut with stop reason max_tokens; a stop
+/// Fact: output beyond `max_tokens` is cut with stop reason `max_tokens`; a stop
 /// sequence ends it with its own.
 #[tokio::test]
 async fn output_is_cut() {

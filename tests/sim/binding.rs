@@ -161,7 +161,7 @@ fn drop_block(talk: &mut Talk) {
         json!({"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}});
 }
 
-/// Fact: with drop_block the blocks that do not fit are dropped, reported and not billed.
+/// Fact: with `drop_block` the blocks that do not fit are dropped, reported and not billed.
 #[tokio::test]
 async fn drop_block_drops_and_reports() {
     let bench = Bench::new().await.beta(BETA);

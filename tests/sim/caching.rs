@@ -141,7 +141,7 @@ async fn the_cache_is_scoped() {
     }
 }
 
-/// Fact: tool_choice, thinking settings and images invalidate the messages but
+/// Fact: `tool_choice`, thinking settings and images invalidate the messages but
 /// not the system prompt; an explicit default does not.
 #[tokio::test]
 async fn settings_invalidate_the_messages() {

@@ -183,7 +183,7 @@ async fn the_summary_takes_the_place_of_what_it_summarises() {
 }
 
 /// Fact: an upstream without it knows neither the beta nor the field; Haiku 4.5
-/// does not support it; it excludes context_management.
+/// does not support it; it excludes `context_management`.
 #[tokio::test]
 async fn compaction_may_be_refused() {
     let mut bench = Bench::with(Options {
@@ -266,7 +266,7 @@ async fn a_threshold_starts_a_compaction() {
     );
 }
 
-/// Fact: with pause_after_compaction the answer ends behind the summary.
+/// Fact: with `pause_after_compaction` the answer ends behind the summary.
 #[tokio::test]
 async fn a_threshold_compaction_may_pause() {
     let bench = Bench::new().await.beta(THRESHOLD);

@@ -27,7 +27,7 @@ fn clear(more: &Value) -> Value {
 }
 
 /// Fact: beyond the trigger the oldest results are cleared and the newest three
-/// kept, reported in applied_edits; the request itself stays as it is.
+/// kept, reported in `applied_edits`; the request itself stays as it is.
 #[tokio::test]
 async fn old_tool_results_are_cleared() {
     let bench = Bench::new().await.beta(BETA);
@@ -44,7 +44,7 @@ async fn old_tool_results_are_cleared() {
     assert!(saved > 800);
 }
 
-/// Fact: exclude_tools are left alone, clear_at_least must be reached, and below
+/// Fact: `exclude_tools` are left alone, `clear_at_least` must be reached, and below
 /// the trigger nothing happens.
 #[tokio::test]
 async fn clearing_has_conditions() {
@@ -114,7 +114,7 @@ async fn old_thinking_is_cleared() {
     }
 }
 
-/// Fact: clear_thinking must be the first edit; unknown edits are refused; each
+/// Fact: `clear_thinking` must be the first edit; unknown edits are refused; each
 /// edit needs its own beta.
 #[tokio::test]
 async fn edits_are_checked() {

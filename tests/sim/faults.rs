@@ -99,7 +99,7 @@ async fn a_cut_plain_answer_looks_cut() {
     assert!(!text.is_empty() && end.is_err());
 }
 
-/// A stream that ends properly, but without message_stop.
+/// A stream that ends properly, but without `message_stop`.
 #[tokio::test]
 async fn a_stream_may_end_too_early() {
     let bench = Bench::new().await;

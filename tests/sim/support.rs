@@ -228,10 +228,9 @@ fn delta(block: &mut Map<String, Value>, delta: &Map<String, Value>, json_text: 
     for (key, value) in delta.iter().filter(|(key, _)| *key != "type") {
         if key == "partial_json" {
             json_text.push_str(value.as_str().unwrap());
-            if !json_text.is_empty() {
-                if let Ok(input) = serde_json::from_str(json_text) {
-                    block.insert("input".to_owned(), input);
-                }
+            // The last piece completes it; an empty input has no pieces at all.
+            if let Ok(input) = serde_json::from_str(json_text) {
+                block.insert("input".to_owned(), input);
             }
             continue;
         }

@@ -60,7 +60,7 @@ async fn thinking_is_omitted_but_signed() {
 }
 
 /// Fact: in manual mode thinking comes at the start of the turn only, unless
-/// interleaved thinking is asked for; between_tools thinks only inside a loop.
+/// interleaved thinking is asked for; `between_tools` thinks only inside a loop.
 #[tokio::test]
 async fn where_thinking_comes_depends_on_the_mode() {
     let manual = json!({"type": "enabled", "budget_tokens": 1024});
