@@ -33,10 +33,15 @@ impl Account {
             ));
         }
         let hash = short_hash(&credential);
+        // A credential of several workspaces names the one it means.
+        let named = headers
+            .get("anthropic-workspace-id")
+            .and_then(|value| value.to_str().ok());
+        let workspace = |own: String| named.map_or(own, str::to_owned);
         if let Some(key) = options.keys.iter().find(|key| key.credential == credential) {
             return Ok(Self {
                 organization: key.organization.clone(),
-                workspace: key.workspace.clone(),
+                workspace: workspace(key.workspace.clone()),
                 credential_hash: hash,
             });
         }
@@ -45,7 +50,7 @@ impl Account {
         }
         Ok(Self {
             organization: format!("org_{hash}"),
-            workspace: format!("wrkspc_{hash}"),
+            workspace: workspace(format!("wrkspc_{hash}")),
             credential_hash: hash,
         })
     }

@@ -135,7 +135,10 @@ impl Finish<'_> {
             Mode::Off => false,
             Mode::Adaptive => true,
             Mode::BetweenTools => in_loop,
-            Mode::Manual { .. } => !in_loop || self.request.betas.has(beta::INTERLEAVED),
+            Mode::Manual { .. } => {
+                let asked = self.request.betas.has(beta::INTERLEAVED);
+                !in_loop || (asked && self.request.model.interleaves)
+            }
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Model {
     pub organization_locked: bool,
     /// Thinking settings.
     pub thinking: ThinkingSupport,
+    /// In manual mode too, thinking may come between tool calls.
+    pub interleaves: bool,
     /// A trailing assistant message is continued.
     pub prefill: bool,
     /// Thinking of earlier turns is stripped when a new user turn arrives.
@@ -139,6 +141,7 @@ const FABLE_5: Model = Model {
     binds_thinking: false,
     organization_locked: false,
     thinking: ALWAYS_ON,
+    interleaves: true,
     prefill: false,
     strips_thinking: false,
     system_messages: true,
@@ -286,6 +289,7 @@ static TABLE: &[Model] = &[
         id: "claude-haiku-4-5",
         prices: Prices::tenths(1_000, 1_250, 2_000, 100, 5_000),
         min_cacheable: 4_096,
+        interleaves: false,
         ..SONNET_4_5
     },
 ];

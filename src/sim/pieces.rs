@@ -27,7 +27,14 @@ pub struct Piece<'a> {
 /// last compaction block on, without thinking that was dropped or is stripped.
 pub fn pieces<'a>(request: &'a Request, dropped: &BTreeSet<(usize, usize)>) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
+    let last_user = request
+        .messages
+        .iter()
+        .rposition(|message| message.role == Role::User);
     for (number, message) in request.messages.iter().enumerate() {
+        if message.fleeting && last_user > Some(number) {
+            continue;
+        }
         for (index, block) in message.blocks.iter().enumerate() {
             if kind(block) == "compaction" {
                 if block.get("content").is_none_or(Value::is_null) {
@@ -112,5 +119,23 @@ mod tests {
             ),
             1
         );
+    }
+
+    /// Fact: a system message may be cleared at the next user message.
+    #[test]
+    fn a_fleeting_system_message_is_cleared() {
+        let system =
+            |clear_at: &str| json!({"role": "system", "content": "now", "clear_at": clear_at});
+        let run = |clear_at: &str| {
+            let messages = json!([user("x"), system(clear_at), assistant("y"), user("z")]);
+            let betas = ["mid-conversation-system-clear-at-2026-08-21"];
+            pieces(
+                &request(&json!({"messages": messages}), &betas),
+                &BTreeSet::new(),
+            )
+            .len()
+        };
+        assert_eq!(run("never"), 4);
+        assert_eq!(run("next_user_message"), 3);
     }
 }

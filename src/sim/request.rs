@@ -35,6 +35,8 @@ pub struct Message {
     pub role: Role,
     /// What is said.
     pub blocks: Vec<Block>,
+    /// For a system message: it is gone once the user speaks again.
+    pub fleeting: bool,
 }
 
 /// Which of the two endpoints with this body was called.

@@ -130,6 +130,7 @@ pub fn apply(
             });
             match tool {
                 Some(tool) if cycle.done < *times => calls(
+                    request,
                     tool,
                     input.as_ref(),
                     cycle,
@@ -148,10 +149,20 @@ pub fn apply(
     reply
 }
 
-fn calls(tool: &Block, input: Option<&Value>, cycle: Cycle, parallel: u64, words: &str) -> Reply {
+fn calls(
+    request: &Request,
+    tool: &Block,
+    input: Option<&Value>,
+    cycle: Cycle,
+    parallel: u64,
+    words: &str,
+) -> Reply {
     let mut reply = Reply::default();
+    // On the newest models prose between tool calls comes back as thinking.
+    let thinks = request.model.binds_thinking && request.thinking.is_on();
     if !words.is_empty() {
-        reply.content.push(json!({"type": "text", "text": words}));
+        let field = if thinks { "thinking" } else { "text" };
+        reply.content.push(json!({"type": field, field: words}));
     }
     for number in 0..parallel.max(1) {
         let serial = cycle.calls * parallel.max(1) + number;

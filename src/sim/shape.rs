@@ -123,7 +123,12 @@ fn message(number: usize, value: Value, betas: &Betas, options: &Options) -> Che
             )));
         }
     };
-    Ok(Message { role, blocks })
+    let fleeting = object.get("clear_at").and_then(Value::as_str) == Some("next_user_message");
+    Ok(Message {
+        role,
+        blocks,
+        fleeting,
+    })
 }
 
 fn block(

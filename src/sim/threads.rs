@@ -78,6 +78,7 @@ pub(super) fn remember(state: &mut State, judged: &Judged, message: &Answered) {
     history.push(Message {
         role: Role::Assistant,
         blocks: message.content.clone(),
+        fleeting: false,
     });
     state.threads.insert(
         (judged.account.workspace.clone(), message.id.clone()),

@@ -57,7 +57,7 @@ async fn the_answer_is_one_signed_block() {
 async fn kept_thinking_stays_valid() {
     let bench = Bench::new().await.beta(ON_DEMAND);
     let talk = talk_of(&bench, 4).await;
-    for kept_from in [4, 6, 8] {
+    for kept_from in [3, 4, 5, 6, 8] {
         let (mut compacted, _) = compact(&bench, &talk, kept_from).await;
         for question in ["next", "after"] {
             compacted.user(question);

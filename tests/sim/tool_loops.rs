@@ -60,24 +60,23 @@ async fn thinking_is_omitted_but_signed() {
 }
 
 /// Fact: in manual mode thinking comes at the start of the turn only, unless
-/// interleaved thinking is asked for; `between_tools` thinks only inside a loop.
+/// interleaved thinking is asked for, which Haiku 4.5 does not have;
+/// `between_tools` thinks only inside a loop.
 #[tokio::test]
 async fn where_thinking_comes_depends_on_the_mode() {
     let manual = json!({"type": "enabled", "budget_tokens": 1024});
+    let interleaved = Some("interleaved-thinking-2025-05-14");
+    let between = json!({"type": "between_tools"});
     let table = [
-        ("claude-haiku-4-5", manual.clone(), None, [true, false]),
+        ("claude-sonnet-4-5", manual.clone(), None, [true, false]),
         (
-            "claude-haiku-4-5",
-            manual,
-            Some("interleaved-thinking-2025-05-14"),
+            "claude-sonnet-4-5",
+            manual.clone(),
+            interleaved,
             [true, true],
         ),
-        (
-            "claude-sonnet-5-5",
-            json!({"type": "between_tools"}),
-            None,
-            [false, true],
-        ),
+        ("claude-haiku-4-5", manual, interleaved, [true, false]),
+        ("claude-sonnet-5-5", between, None, [false, true]),
         (
             "claude-sonnet-5-5",
             json!({"type": "adaptive"}),
@@ -104,4 +103,43 @@ async fn where_thinking_comes_depends_on_the_mode() {
         let second = talk.turn(&bench).await["content"][0]["type"] == "thinking";
         assert_eq!([first, second], expected, "{model} {beta:?}");
     }
+}
+
+/// Fact: on models of the 5.5 class prose between tool calls comes as thinking.
+#[tokio::test]
+async fn prose_between_calls_may_be_thinking() {
+    for (model, kind) in [(BINDING, "thinking"), (PLAIN, "text")] {
+        let bench = Bench::new().await;
+        let rule = json!({"type": "call_tool", "times": 1, "words": 5});
+        bench
+            .sim
+            .set_rule(serde_json::from_value::<Rule>(rule).unwrap());
+        let mut talk = Talk::new(model).with("tools", read_tool());
+        talk.user("go");
+        assert_eq!(
+            talk.turn(&bench).await["content"][0]["type"],
+            kind,
+            "{model}"
+        );
+        talk.answer_calls("contents");
+        talk.turn(&bench).await;
+    }
+}
+
+/// Fact: the API may answer with an empty text block next to a call; sending it
+/// back is refused.
+#[tokio::test]
+async fn an_empty_text_block_cannot_be_echoed() {
+    let bench = Bench::new().await;
+    let reply =
+        json!({"content": [{"type": "text", "text": ""}, {"type": "tool_use", "name": "read"}]});
+    bench.sim.push_reply(serde_json::from_value(reply).unwrap());
+    let mut talk = Talk::new(PLAIN).with("tools", read_tool());
+    talk.user("go");
+    assert_eq!(talk.turn(&bench).await["content"][0]["text"], "");
+    talk.answer_calls("contents");
+    assert_eq!(
+        bench.send(&talk.body).await.error(),
+        "messages: text content blocks must be non-empty"
+    );
 }
