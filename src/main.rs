@@ -1,9 +1,13 @@
 //! Arguments to configuration to command to exit code.
+//!
+//! Bad usage is answered by the argument parser with exit code 2; whatever else
+//! goes wrong is printed with all its causes and exits with 1.
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, serve};
+use longhaul::cli::{check, serve, sim};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -22,6 +26,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Validate the configuration and print the effective one
     Check(check::CheckArgs),
+    /// Run the simulated upstream on its own, for trying an agent offline
+    Sim(sim::SimArgs),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -30,5 +36,9 @@ fn main() -> anyhow::Result<ExitCode> {
         None => serve::run(arguments.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Check(args)) => Ok(check::run(args)?),
+        Some(Command::Sim(args)) => tokio::runtime::Runtime::new()
+            .context("cannot start the runtime")?
+            .block_on(sim::run(args))
+            .map(|()| ExitCode::SUCCESS),
     }
 }

@@ -7,6 +7,7 @@ pub mod check;
 mod logs;
 mod overrides;
 pub mod serve;
+pub mod sim;
 
 pub use overrides::OverrideArgs;
 

@@ -1,0 +1,101 @@
+//! The clock that cache lifetimes are measured with.
+//!
+//! Tests must be able to let five minutes pass without waiting, so the clock is
+//! the system's plus an offset, or stands still until it is moved. Delays on
+//! the wire use real time and have nothing to do with it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the Unix epoch, by the simulator's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// This moment plus a duration.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub fn as_millis(self) -> u64 {
+        self.0
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    frozen: Option<u64>,
+    offset: u64,
+}
+
+/// A settable clock; clones share their state.
+#[derive(Debug, Clone, Default)]
+pub struct Clock(Arc<Mutex<State>>);
+
+impl Clock {
+    /// A clock that stands still until it is moved.
+    pub fn frozen(at: Moment) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            frozen: Some(at.0),
+            offset: 0,
+        })))
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Moment {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let base = state.frozen.unwrap_or_else(system_millis);
+        Moment(base.saturating_add(state.offset))
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, by: Duration) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.offset = state.offset.saturating_add(millis(by));
+    }
+
+    /// Stops the clock at its present moment; only [`Clock::advance`] moves it then.
+    pub fn freeze(&self) {
+        let now = self.now();
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = State {
+            frozen: Some(now.0),
+            offset: 0,
+        };
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn system_millis() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frozen_clock_moves_only_when_told() {
+        let clock = Clock::frozen(Moment(1_000));
+        assert_eq!(clock.now(), Moment(1_000));
+        clock.advance(Duration::from_mins(5));
+        assert_eq!(clock.now(), Moment(301_000));
+    }
+
+    #[test]
+    fn clones_share_their_time() {
+        let clock = Clock::default();
+        clock.freeze();
+        let other = clock.clone();
+        let before = other.now();
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(other.now(), before.after(Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,78 @@
+//! Server-held threads.
+
+use crate::support::{Bench, PLAIN, Talk, read_tool};
+use longhaul::sim::{Options, Rule};
+use serde_json::json;
+
+const BETA: &str = "message-threads-2026-08-12";
+
+/// Fact: a continued thread sends only what is new; the API holds the rest.
+#[tokio::test]
+async fn a_thread_is_continued_by_its_last_message() {
+    let bench = Bench::new().await.beta(BETA);
+    bench.sim.set_rule(Rule::call_tool("read", 2));
+    let mut talk = Talk::new(PLAIN)
+        .with("tools", read_tool())
+        .with("thread", json!({"type": "create"}));
+    talk.user("go");
+    let mut sizes = Vec::new();
+    loop {
+        let message = talk.turn(&bench).await;
+        sizes.push(message["usage"]["input_tokens"].as_u64().unwrap());
+        if message["stop_reason"] != "tool_use" {
+            break;
+        }
+        talk.answer_calls("contents");
+        let last = talk.messages().pop().unwrap();
+        *talk.messages() = vec![last];
+        talk.body["thread"] = json!({"type": "continue", "previous_message_id": message["id"]});
+    }
+    assert_eq!(sizes.len(), 3);
+    assert!(
+        sizes.is_sorted() && sizes[0] < sizes[2],
+        "the held history is billed: {sizes:?}"
+    );
+    assert_eq!(bench.sim.ledger().totals.breaks, 0);
+}
+
+/// Fact: an unknown message cannot be continued, nor can somebody else's.
+#[tokio::test]
+async fn an_unknown_thread_is_refused() {
+    let mut bench = Bench::new().await.beta(BETA);
+    let mut talk = Talk::new(PLAIN).with("thread", json!({"type": "create"}));
+    talk.user("go");
+    let id = bench.send(&talk.body).await.message()["id"].clone();
+    talk.body["thread"] = json!({"type": "continue", "previous_message_id": id});
+    assert_eq!(bench.send(&talk.body).await.status, 200);
+    bench.key = "somebody else".to_owned();
+    assert_eq!(bench.send(&talk.body).await.status, 400);
+}
+
+/// Fact: the refusal that makes SDKs resend the full history carries a code.
+#[tokio::test]
+async fn threads_may_be_declined_with_a_code() {
+    let bench = Bench::with(Options {
+        threads: false,
+        ..Options::default()
+    })
+    .await
+    .beta(BETA);
+    let mut talk = Talk::new(PLAIN).with("thread", json!({"type": "create"}));
+    talk.user("go");
+    let response = bench.send(&talk.body).await;
+    assert_eq!(response.status, 400);
+    let details = &response.json()["error"]["details"];
+    assert_eq!(details["error_code"], "thread_unsupported_request");
+}
+
+/// Fact: the field needs its beta.
+#[tokio::test]
+async fn threads_need_their_beta() {
+    let bench = Bench::new().await;
+    let mut talk = Talk::new(PLAIN).with("thread", json!({"type": "create"}));
+    talk.user("go");
+    assert_eq!(
+        bench.send(&talk.body).await.error(),
+        "thread: Extra inputs are not permitted"
+    );
+}
