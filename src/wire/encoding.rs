@@ -166,12 +166,14 @@ mod tests {
         match coding {
             Coding::Identity => text.to_vec(),
             Coding::Gzip => {
-                let mut writer = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+                let mut writer =
+                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
                 writer.write_all(text).unwrap();
                 writer.finish().unwrap()
             }
             Coding::Deflate => {
-                let mut writer = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+                let mut writer =
+                    flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
                 writer.write_all(text).unwrap();
                 writer.finish().unwrap()
             }
