@@ -22,9 +22,9 @@ use super::prices::Tokens;
 use super::prompt;
 use super::reply::Reply;
 use super::request::{Block, Role, is_thinking, kind, text};
-use super::rule;
 use super::seal::CompactionSeal;
 use super::state::{Sim, State};
+use super::{diagnostics, rule};
 
 /// A finished message and its delays.
 #[derive(Debug)]
@@ -69,7 +69,10 @@ impl Composer<'_> {
                 Act::Fail(fault) => return Ok(Err(fault)),
                 Act::Say(reply, delay) => {
                     wait = delay;
-                    reply
+                    Reply {
+                        with_thinking: true,
+                        ..reply
+                    }
                 }
             }
         } else if let Some(reply) = state.replies.pop_front() {
@@ -92,6 +95,8 @@ impl Composer<'_> {
             self.message(state, &reply, &id)?
         };
         self.report(&mut message);
+        message.diagnostics = diagnostics::report(self.judged, &state.sent);
+        diagnostics::remember(self.judged, &id, &mut state.sent);
         remember_thinking(state, &message);
         let options = self.sim.options();
         let millis = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
@@ -229,6 +234,7 @@ impl Composer<'_> {
                 .has(beta::BINDING)
                 .then(|| json!(verdict.transformations)),
             context_management: None,
+            diagnostics: None,
         }
     }
 

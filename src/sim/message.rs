@@ -36,6 +36,8 @@ pub struct Message {
     pub transformations: Option<Value>,
     /// `context_management`, where edits were asked for.
     pub context_management: Option<Value>,
+    /// `diagnostics`, where they were asked for.
+    pub diagnostics: Option<Value>,
 }
 
 /// What a reply is finished with.
@@ -105,6 +107,7 @@ impl Finish<'_> {
             iterations: None,
             transformations: transformations.then(|| json!(self.verdict.transformations)),
             context_management: None,
+            diagnostics: None,
         }
     }
 
@@ -325,6 +328,9 @@ impl Message {
                 "input_transformations",
                 transformations.clone(),
             );
+        }
+        if let Some(diagnostics) = &self.diagnostics {
+            put(&mut message, "diagnostics", diagnostics.clone());
         }
         if let Some(management) = &self.context_management {
             put(&mut message, "context_management", management.clone());

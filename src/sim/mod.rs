@@ -11,7 +11,7 @@
 //! | is it legal | `roles`, `system_messages`, `pairing`, `tools`, `thinking`, `marks`, `limits` |
 //! | does thinking fit | `seal`, `binding`, `round_trip` |
 //! | what the model sees | `threads`, `pieces`, `edits`, `prompt`, `canonical`, `tokens` |
-//! | what it costs | `cache`, `prices`, `models` |
+//! | what it costs | `cache`, `diagnostics`, `prices`, `models` |
 //! | what is said | `reply`, `rule`, `persona`, `summary`, `compose`, `message` |
 //! | how it is sent | `stream`, `wire`, `fault`, `respond`, `serve` |
 //! | how it is told | `routes`, `control`, `exchange`, `ledger`, `catalog` |
@@ -26,6 +26,7 @@ mod catalog;
 pub mod clock;
 mod compose;
 mod control;
+mod diagnostics;
 pub mod edits;
 mod encoding;
 pub mod error;

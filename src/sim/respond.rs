@@ -247,3 +247,25 @@ fn rfc3339(moment: Moment) -> String {
     let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Clock;
+
+    /// Fact: the reset of a rate limit is an RFC 3339 time.
+    #[test]
+    fn moments_are_written_as_dates() {
+        let epoch = Moment::at_millis(0);
+        let table = [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_794_787_199, "2026-11-15T23:59:59Z"),
+        ];
+        for (seconds, text) in table {
+            let clock = Clock::frozen(epoch);
+            clock.advance(Duration::from_secs(seconds));
+            assert_eq!(rfc3339(clock.now()), text);
+        }
+    }
+}

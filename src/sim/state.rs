@@ -7,6 +7,7 @@ use super::binding::Issued;
 use super::cache::Cache;
 use super::canonical::Digest;
 use super::clock::Clock;
+use super::diagnostics::Sent;
 use super::fault::{Fault, Queued, Target};
 use super::ledger::{Entry, Ledger};
 use super::options::Options;
@@ -42,6 +43,8 @@ pub(super) struct State {
     pub threads: HashMap<(String, String), Vec<Message>>,
     /// The positions of the newest prompt of each conversation.
     pub prompts: HashMap<String, Vec<Digest>>,
+    /// Prompts that later requests may ask about.
+    pub sent: Sent,
     pub entries: Vec<Entry>,
     pub serial: u64,
 }
