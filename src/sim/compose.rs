@@ -98,6 +98,15 @@ impl Composer<'_> {
         message.diagnostics = diagnostics::report(self.judged, &state.sent);
         diagnostics::remember(self.judged, &id, &mut state.sent);
         remember_thinking(state, &message);
+        if self.judged.summary {
+            let calls = message
+                .content
+                .iter()
+                .filter(|block| kind(block) == "tool_use");
+            state
+                .summary_calls
+                .extend(calls.map(|call| text(call, "id").to_owned()));
+        }
         let options = self.sim.options();
         let millis = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
         Ok(Ok(Composed {
@@ -164,10 +173,16 @@ impl Composer<'_> {
             role: Role::Assistant,
             block: std::borrow::Cow::Borrowed(&block),
         };
-        let shorter = prompt::render(request, &[piece], self.sim.counter()).tokens();
-        let input = Tokens {
-            input: shorter,
-            ..Tokens::default()
+        // Without a summary nothing gets shorter.
+        let (shorter, input) = if summary.is_some() {
+            let input = prompt::render(request, &[piece], self.sim.counter()).tokens();
+            let tokens = Tokens {
+                input,
+                ..Tokens::default()
+            };
+            (input, tokens)
+        } else {
+            (size, self.plan.tokens)
         };
         let finish = self.finish(shorter, Some(block.clone()));
         let mut message = if compact.pause {

@@ -88,7 +88,7 @@ impl Sim {
         if let Ok(request) = &parsed {
             entry.model = Some(request.name.clone());
             entry.streamed = request.stream;
-            entry.kind = kind_of(request);
+            entry.kind = self.kind_of(request);
         }
         let fault = self.fault_for(arrival, parsed.as_ref().ok());
         let answer = match fault {
@@ -137,9 +137,7 @@ impl Sim {
         let wanted: &[Target] = match (arrival.endpoint, request) {
             (Endpoint::CountTokens, _) => &[Target::Count],
             (_, None) => &[Target::Any],
-            (_, Some(request)) if persona::asks_for_summary(request) => {
-                &[Target::Any, Target::Summary]
-            }
+            (_, Some(request)) if self.is_summary(request) => &[Target::Any, Target::Summary],
             (_, Some(_)) => &[Target::Any, Target::Main],
         };
         self.state().take_fault(wanted)
@@ -173,7 +171,7 @@ impl Sim {
         }
         let conversation =
             threads::conversation(&request, &account, verdict.conversation.as_deref());
-        let summary = persona::asks_for_summary(&request);
+        let summary = self.is_summary(&request);
         Ok(Judged {
             account,
             verdict,
@@ -257,6 +255,25 @@ impl Sim {
         })))
     }
 
+    fn kind_of(&self, request: &Request) -> Kind {
+        match request.endpoint {
+            Endpoint::CountTokens => Kind::Count,
+            Endpoint::Messages if request.wants_compaction() => Kind::Compaction,
+            Endpoint::Messages if self.is_summary(request) => Kind::Summary,
+            Endpoint::Messages => Kind::Message,
+        }
+    }
+
+    /// Whether a summary is asked for, now or before a tool call in between.
+    fn is_summary(&self, request: &Request) -> bool {
+        persona::asks_for_summary(request) || {
+            let state = self.state();
+            request
+                .answered_calls()
+                .any(|id| state.summary_calls.contains(id))
+        }
+    }
+
     /// Called when the first byte of an answer leaves.
     pub(super) fn first_byte(&self, said: &Said, start: Moment) {
         self.state()
@@ -303,15 +320,6 @@ impl Sim {
             prefix_mismatch: None,
             applied_edits: Vec::new(),
         }
-    }
-}
-
-fn kind_of(request: &Request) -> Kind {
-    match request.endpoint {
-        Endpoint::CountTokens => Kind::Count,
-        Endpoint::Messages if request.wants_compaction() => Kind::Compaction,
-        Endpoint::Messages if persona::asks_for_summary(request) => Kind::Summary,
-        Endpoint::Messages => Kind::Message,
     }
 }
 

@@ -263,6 +263,9 @@ impl Finish<'_> {
                 block.insert(field.to_owned(), json!(seal.sign()));
                 index += 1;
             }
+            if kind(block) == "compaction" && block.get("content").is_none_or(Value::is_null) {
+                continue;
+            }
             if kind(block) == "compaction" {
                 // What comes after continues the summary, not what it stands for.
                 prefix = self.verdict.base;

@@ -123,7 +123,7 @@ pub fn apply(
             words,
             finish,
         } => {
-            let cycle = progress.next(conversation, digest, request.in_tool_loop());
+            let cycle = progress.next(conversation, digest, request.answers_calls());
             let tool = request.tools.iter().find(|tool| {
                 let wanted = name.as_deref().unwrap_or_else(|| text(tool, "name"));
                 text(tool, "name") == wanted && tool.contains_key("input_schema")
