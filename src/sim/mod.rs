@@ -7,7 +7,7 @@
 //!
 //! | step | modules |
 //! |---|---|
-//! | who and what | `account`, `betas`, `encoding`, `request`, `fields`, `shape`, `block_types` |
+//! | who and what | `arrival`, `account`, `betas`, `encoding`, `request`, `fields`, `shape`, `block_types` |
 //! | is it legal | `roles`, `system_messages`, `pairing`, `tools`, `thinking`, `marks`, `limits` |
 //! | does thinking fit | `seal`, `binding`, `round_trip` |
 //! | what the model sees | `threads`, `pieces`, `edits`, `prompt`, `canonical`, `tokens` |
@@ -17,6 +17,7 @@
 //! | how it is told | `routes`, `control`, `exchange`, `ledger`, `catalog` |
 
 pub mod account;
+mod arrival;
 pub mod betas;
 pub mod binding;
 mod block_types;

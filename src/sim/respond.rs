@@ -9,10 +9,12 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::arrival::Arrival;
 use super::clock::Moment;
 use super::error::ApiError;
-use super::exchange::{Answer, Arrival, Said};
+use super::exchange::{Answer, Said};
 use super::fault::Fault;
+use super::request::Endpoint;
 use super::state::Sim;
 use super::stream;
 use super::wire::{Ending, Kill, Script, Step};
@@ -25,8 +27,13 @@ const PAGE: &str = "<html><body><h1>502 Bad Gateway</h1></body></html>";
 const PIECES: usize = 8;
 
 /// Answers a request.
-pub(super) async fn respond(sim: &Sim, arrival: &Arrival, kill: Option<Kill>) -> Response {
-    let (answer, account) = sim.answer(arrival);
+pub(super) async fn respond(
+    sim: &Sim,
+    endpoint: Endpoint,
+    arrival: &Arrival,
+    kill: Option<Kill>,
+) -> Response {
+    let (answer, account) = sim.answer(endpoint, arrival);
     let mut response = match answer {
         Answer::Refusal(error) => refusal(&error, &arrival.request_id),
         Answer::Count(count) => plain(StatusCode::OK, &count),
