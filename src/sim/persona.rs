@@ -221,7 +221,7 @@ mod tests {
 
     fn asking() -> Request {
         let messages = json!([
-            user("fix /work/src/a.rs, never touch main"),
+            user("fix /project/src/a.rs, never touch main"),
             user("Write session_intent and so on as JSON")
         ]);
         request(&json!({"messages": messages}), &[])
@@ -252,7 +252,7 @@ mod tests {
         for key in super::super::summary::KEYS {
             assert!(summary.get(*key).is_some(), "{key}");
         }
-        assert_eq!(summary["files_touched"], json!(["/work/src/a.rs"]));
+        assert_eq!(summary["files_touched"], json!(["/project/src/a.rs"]));
     }
 
     #[test]
