@@ -26,6 +26,10 @@ use crate::server::tls::{self, TlsError};
 use crate::server::{Crew, Places, accept, accept_here};
 use crate::upstream::{Connector, ConnectorError, Options, Upstream, UpstreamError};
 
+/// Connections to an admin surface of its own; the proxy's do not count, so that
+/// a full house can still be looked at.
+const ADMIN_CONNECTIONS: usize = 64;
+
 /// Why the proxy cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -70,6 +74,7 @@ pub struct App {
     admin_address: Option<SocketAddr>,
     crews: Vec<Crew>,
     places: Places,
+    admin_places: Places,
     draining: CancellationToken,
     grace: Duration,
 }
@@ -80,6 +85,7 @@ impl App {
         let metrics = Metrics::new()?;
         let limits = &config.limits;
         let places = Places::new(limits.connections, metrics.connections.clone());
+        let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
         let shared = Arc::new(Shared {
             limits: Limits {
                 body_bytes: limits.body_bytes,
@@ -101,25 +107,28 @@ impl App {
             (Some(cert), Some(key)) => Some(tls::acceptor(cert, key)?),
             _ => None,
         };
-        let host = |router| {
+        let host = |router, draining: &CancellationToken| {
             Arc::new(Host {
                 router,
                 tls: acceptor.clone(),
                 header_timeout: limits.header_timeout,
+                unread_timeout: limits.upstream_idle,
                 draining: draining.clone(),
             })
         };
+        // The admin surface goes on answering while the proxy drains.
+        let stopping = CancellationToken::new();
         let (listener, address) = bind(&config.listen).await?;
         let (admin_listener, admin_address) = match &config.admin.listen {
             None => (None, None),
             Some(listen) => {
                 let (listener, address) = bind(listen).await?;
                 let router = admin::health(admin.clone()).merge(admin::surface(admin.clone()));
-                (Some((listener, host(router))), Some(address))
+                (Some((listener, host(router, &stopping))), Some(address))
             }
         };
         let base = base_of(&config.upstream)?;
-        let connector = Connector::new(&base, &surroundings.proxies)?;
+        let connector = Connector::new(&base, &surroundings.proxies, limits.upstream_connect)?;
         let mut crews = Vec::new();
         for number in 0..worker_count(config.workers) {
             let options = Options {
@@ -139,7 +148,7 @@ impl App {
             let router = router.merge(Router::new().fallback(exchange).with_state(worker.clone()));
             let tidy = move || worker.upstream.tidy();
             let name = format!("worker-{number}");
-            let crew = Crew::start(name, host(router), limits.drain, tidy);
+            let crew = Crew::start(name, host(router, &draining), limits.drain, tidy);
             crews.push(crew.map_err(StartError::Thread)?);
         }
         Ok(Self {
@@ -149,6 +158,7 @@ impl App {
             admin_address,
             crews,
             places,
+            admin_places,
             draining,
             grace: limits.drain,
         })
@@ -169,7 +179,7 @@ impl App {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let admin = self
             .admin
-            .map(|(listener, host)| tokio::spawn(accept_here(listener, host, self.places.clone())));
+            .map(|(listener, host)| tokio::spawn(accept_here(listener, host, self.admin_places)));
         tokio::select! {
             () = accept(&self.listener, &self.crews, &self.places) => {}
             () = stop => {}

@@ -3,6 +3,7 @@
 //! Bad usage is answered by the argument parser with exit code 2; whatever else
 //! goes wrong is printed with all its causes and exits with 1.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -30,8 +31,14 @@ enum Command {
     Sim(sim::SimArgs),
 }
 
-fn main() -> anyhow::Result<ExitCode> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    run(Arguments::parse()).unwrap_or_else(|error| {
+        let _ = writeln!(std::io::stderr(), "longhaul: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         None => serve::run(arguments.serve),
         Some(Command::Serve(args)) => serve::run(args),

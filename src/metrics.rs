@@ -26,7 +26,7 @@ const UPSTREAM_BUCKETS: &[f64] = &[
 /// The status codes that the API and this proxy are known to give.
 const STATUSES: &[u16] = &[
     200, 201, 202, 204, 206, 301, 302, 304, 307, 308, 400, 401, 402, 403, 404, 405, 408, 409, 411,
-    413, 414, 415, 417, 421, 422, 429, 431, 500, 501, 502, 503, 504, 529,
+    413, 414, 415, 417, 421, 422, 429, 431, 499, 500, 501, 502, 503, 504, 529,
 ];
 
 /// All metrics of one process.

@@ -15,8 +15,9 @@ use crate::config::{Choice, Log, LogFormat, LogLevel};
 
 /// Starts logging. A second call changes nothing.
 pub fn start(log: &Log) {
+    let terminal = std::io::stderr().is_terminal();
     let json = match log.format {
-        LogFormat::Auto => !std::io::stderr().is_terminal(),
+        LogFormat::Auto => !terminal,
         LogFormat::Json => true,
         LogFormat::Text => false,
     };
@@ -31,6 +32,7 @@ pub fn start(log: &Log) {
         .with_target("longhaul", level);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        .with_ansi(terminal)
         .with_target(false);
     let lines = if json {
         lines.json().flatten_event(true).boxed()

@@ -55,6 +55,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         admin_token: token.and_then(|name| std::env::var(name.as_str()).ok()),
         proxies: Matcher::from_env(),
     };
+    // Before the announcement: whoever waits for it may send a signal at once.
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let app = App::start(config, surroundings).await?;
     let scheme = if config.tls.cert.is_some() {
         "https"
@@ -75,8 +78,6 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
             "listening beyond this machine: whoever can reach it can use the upstream through it"
         );
     }
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let stop = async move {
         tokio::select! {
             _ = terminate.recv() => {}

@@ -3,7 +3,7 @@
 //! Plain connections speak HTTP/1; encrypted ones also HTTP/2 where the client
 //! offers it. A connection ends politely: what is wrong with a request is said
 //! in the API's shape even if it never became a request, and what the client is
-//! still sending is read and dropped for a moment, because closing on it would
+//! still sending is read and dropped for a while, because closing on it would
 //! make the client's system throw away the answer it has not read yet.
 
 use std::net::SocketAddr;
@@ -16,23 +16,29 @@ use axum::body::Body;
 use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::exchange::{id_header, new_id};
 use super::headers::REQUEST_ID;
+use super::line::Line;
 use super::respond::Failure;
 use super::socket::Socket;
 
 /// The longest head of a request.
 const HEAD_LIMIT: usize = 128 * 1024;
-/// How long, and for how many bytes, a client that still sends is listened to.
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES: u64 = 256 << 20;
+/// How long a client that still sends is listened to, in all and between two
+/// pieces.
+const LINGER: Duration = Duration::from_secs(30);
+const LINGER_IDLE: Duration = Duration::from_secs(3);
+/// After how long a silence the system asks whether the client is still there.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// What every connection needs.
 #[derive(Clone)]
@@ -41,8 +47,10 @@ pub struct Host {
     pub router: Router,
     /// Encrypts, if the listener does.
     pub tls: Option<TlsAcceptor>,
-    /// Time for a request's head.
+    /// Time for a request's head, and for idling between requests.
     pub header_timeout: Duration,
+    /// How long a client may leave an answer unread.
+    pub unread_timeout: Duration,
     /// Asks running connections to finish.
     pub draining: CancellationToken,
 }
@@ -51,10 +59,32 @@ pub struct Host {
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub SocketAddr);
 
+/// A connection that can be torn down, so that its end cannot be taken for a
+/// proper one.
+trait Tear {
+    fn tear(&self) -> std::io::Result<()>;
+}
+
+impl Tear for TcpStream {
+    fn tear(&self) -> std::io::Result<()> {
+        self.set_zero_linger()
+    }
+}
+
+impl Tear for TlsStream<TcpStream> {
+    fn tear(&self) -> std::io::Result<()> {
+        self.get_ref().0.set_zero_linger()
+    }
+}
+
 /// Serves one connection to its end.
 pub async fn serve(host: Arc<Host>, stream: TcpStream, peer: SocketAddr) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
+    let tuned = stream
+        .set_nodelay(true)
+        .and_then(|()| SockRef::from(&stream).set_tcp_keepalive(&keepalive));
+    if let Err(error) = tuned {
+        tracing::debug!(%error, "cannot tune a connection");
     }
     let Some(acceptor) = &host.tls else {
         return serve_http1(&host, stream, peer).await;
@@ -75,8 +105,11 @@ type Answer = Result<http::Response<Body>, std::convert::Infallible>;
 fn answer(
     router: Router,
     peer: SocketAddr,
+    line: &Arc<Line>,
     mut request: Request<Incoming>,
-) -> Pin<Box<impl Future<Output = Answer> + Send>> {
+) -> Pin<Box<impl Future<Output = Answer> + Send + use<>>> {
+    let flight = line.begin(request.version());
+    request.extensions_mut().insert(flight);
     request.extensions_mut().insert(Peer(peer));
     Box::pin(async move {
         let mut response = router.oneshot(request.map(Body::new)).await?;
@@ -91,16 +124,20 @@ fn answer(
 
 async fn serve_http1<S>(host: &Host, stream: S, peer: SocketAddr)
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + Tear + Unpin + Send + 'static,
 {
-    let router = host.router.clone();
-    let service = hyper::service::service_fn(move |request| answer(router.clone(), peer, request));
+    let line = Arc::new(Line::telling());
+    let socket = Socket::new(TokioIo::new(stream), line.clone(), host.unread_timeout);
+    let service = {
+        let (router, line) = (host.router.clone(), line.clone());
+        hyper::service::service_fn(move |request| answer(router.clone(), peer, &line, request))
+    };
     let mut connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(host.header_timeout)
         .max_header_size(HEAD_LIMIT)
         .preserve_header_case(true)
-        .serve_connection(Socket::new(TokioIo::new(stream)), service);
+        .serve_connection(socket, service);
     let outcome = {
         let mut finished = std::pin::pin!(std::future::poll_fn(
             |context| connection.poll_without_shutdown(context)
@@ -118,22 +155,31 @@ where
     };
     let parts = connection.into_parts();
     let (stream, refused) = parts.io.into_parts();
+    let stream = stream.into_inner();
     let failure = match outcome {
+        Ok(()) => None,
         Err(error) if error.is_timeout() && !parts.read_buf.is_empty() => {
             Some(Failure::HeadTimeout(host.header_timeout))
         }
         Err(error) => {
             tracing::debug!(%error, "client connection ended");
-            match refused {
-                Some(431) => Some(Failure::HeadTooLarge),
-                Some(414) => Some(Failure::TargetTooLong),
-                Some(_) => Some(Failure::BadHead),
-                None => None,
+            if error.is_user() && line.ends_by_closing() {
+                return tear(&stream);
             }
+            refused.map(|status| match status {
+                431 => Failure::HeadTooLarge,
+                414 => Failure::TargetTooLong,
+                _ => Failure::BadHead,
+            })
         }
-        Ok(()) => None,
     };
-    close(stream.into_inner(), failure, host.draining.is_cancelled()).await;
+    close(stream, failure, host.draining.is_cancelled()).await;
+}
+
+fn tear(stream: &impl Tear) {
+    if let Err(error) = stream.tear() {
+        tracing::debug!(%error, "cannot reset a connection");
+    }
 }
 
 async fn close<S: AsyncRead + AsyncWrite + Unpin>(
@@ -152,28 +198,58 @@ async fn close<S: AsyncRead + AsyncWrite + Unpin>(
     if stream.shutdown().await.is_err() || hurried {
         return;
     }
-    let mut rest = stream.take(LINGER_BYTES);
-    let mut nowhere = tokio::io::sink();
-    let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut nowhere)).await;
+    let until = Instant::now() + LINGER;
+    let mut nowhere = vec![0; 16 * 1024];
+    while Instant::now() < until {
+        match timeout(LINGER_IDLE, stream.read(&mut nowhere)).await {
+            Ok(Ok(1..)) => {}
+            _ => return,
+        }
+    }
 }
 
 async fn serve_http2<S>(host: &Host, stream: S, peer: SocketAddr)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let router = host.router.clone();
-    let service = hyper::service::service_fn(move |request| answer(router.clone(), peer, request));
+    let line = Arc::new(Line::default());
+    let service = {
+        let (router, line) = (host.router.clone(), line.clone());
+        hyper::service::service_fn(move |request| {
+            let mut request: Request<Incoming> = request;
+            *request.version_mut() = http::Version::HTTP_11;
+            answer(router.clone(), peer, &line, request)
+        })
+    };
     let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(host.header_timeout)
+        .max_header_list_size(u32::try_from(HEAD_LIMIT).unwrap_or(u32::MAX))
         .adaptive_window(true)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let outcome = tokio::select! {
-        outcome = connection.as_mut() => outcome,
-        () = host.draining.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let mut seen = 0;
+    let mut closing = false;
+    let outcome = loop {
+        tokio::select! {
+            outcome = connection.as_mut() => break outcome,
+            () = host.draining.cancelled(), if !closing => {
+                connection.as_mut().graceful_shutdown();
+                closing = true;
+            }
+            () = tokio::time::sleep(host.header_timeout) => {
+                // Nothing on its way and nothing new: an idle connection, which
+                // is first told to end and then ended.
+                let idle = !line.is_busy() && line.requests() == seen;
+                seen = line.requests();
+                if idle && closing {
+                    return;
+                }
+                if idle {
+                    connection.as_mut().graceful_shutdown();
+                    closing = true;
+                }
+            }
         }
     };
     if let Err(error) = outcome {

@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
+use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 
 use super::headers::{self, REQUEST_ID};
 use super::intake::{self, Limits, Passing, Room};
+use super::line::Flight;
+use super::relay::{Ended, Outcome, Relay};
 use super::respond::Failure;
 use crate::config::models::Models;
 use crate::metrics::{Metrics, Phase};
-use crate::upstream::relay::{Ended, Outcome, Relay};
-use crate::upstream::{RequestBody, ResponseBody, Upstream};
+use crate::upstream::{RequestBody, ResponseBody, Upstream, UpstreamError};
 use crate::wire::encoding::Coding;
 
 /// What one worker needs to carry requests.
@@ -100,7 +102,8 @@ async fn carry(
     mut story: Story,
     request: Request<Body>,
 ) -> Result<Response<Body>, (Failure, Story)> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let flight = parts.extensions.remove::<Flight>();
     let received = receive(worker, story.route, &parts, body).await;
     let body = match received {
         Ok(body) => body,
@@ -113,7 +116,11 @@ async fn carry(
     };
     story.forwarding();
     match worker.upstream.send(outbound).await {
-        Ok(response) => Ok(relay(worker, story, response)),
+        Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            let unasked = "it switches protocols unasked".to_owned();
+            Err((UpstreamError::Garbled(unasked).into(), story))
+        }
+        Ok(response) => Ok(relay(worker, story, flight, response)),
         Err(error) => Err((error.into(), story)),
     }
 }
@@ -129,9 +136,15 @@ async fn receive(
     if parts.method == Method::CONNECT {
         return Err(Failure::Tunnel);
     }
+    if let Some(coding) = parts.headers.get(TRANSFER_ENCODING)
+        && !coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+    {
+        let coding = String::from_utf8_lossy(coding.as_bytes()).into_owned();
+        return Err(Failure::TransferCoding(coding));
+    }
     if !route.reads_body() {
         let passing = Passing::new(body, limits.body_idle);
-        return Ok(RequestBody::Stream(Body::new(passing)));
+        return Ok(RequestBody::stream(Body::new(passing)));
     }
     let body = intake::receive(body, limits, room).await?;
     let coding = Coding::declared(&parts.headers);
@@ -158,12 +171,19 @@ fn address(
 }
 
 /// Hands the answer on as it comes.
-fn relay(worker: &Worker, story: Story, response: Response<ResponseBody>) -> Response<Body> {
+fn relay(
+    worker: &Worker,
+    story: Story,
+    flight: Option<Flight>,
+    response: Response<ResponseBody>,
+) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
+    // The version is each connection's own.
+    parts.version = Version::HTTP_11;
     headers::strip_response(&mut parts.headers);
     let silence = worker.upstream.idle_limit();
     let report = story.answered(parts.status);
-    let relay = Relay::new(body, &parts.headers, silence, report);
+    let relay = Relay::new(body, &parts.headers, silence, flight, report);
     Response::from_parts(parts, Body::new(relay))
 }
 
@@ -176,6 +196,7 @@ struct Story {
     begun: Instant,
     received: Instant,
     forwarded: Instant,
+    told: bool,
 }
 
 impl Story {
@@ -190,7 +211,14 @@ impl Story {
             begun: now,
             received: now,
             forwarded: now,
+            told: false,
         }
+    }
+
+    /// The method, if it is one that anybody knows.
+    fn method(&self) -> &str {
+        let name = self.method.as_str();
+        if name.len() <= 16 { name } else { "other" }
     }
 
     fn received(&mut self) {
@@ -202,13 +230,14 @@ impl Story {
         self.shared.metrics.overhead(self.forwarded - self.received);
     }
 
-    fn fail(self, failure: &Failure) -> Response<Body> {
+    fn fail(mut self, failure: &Failure) -> Response<Body> {
+        self.told = true;
         let route = self.route.label();
         self.shared.metrics.answered(route, failure.status());
         tracing::warn!(
             request = self.id,
             route,
-            method = %self.method,
+            method = self.method(),
             status = failure.status().as_u16(),
             origin = ?failure.origin(),
             reason = failure.reason(),
@@ -220,7 +249,8 @@ impl Story {
     }
 
     /// Counts the answer's head; what is returned tells of its end.
-    fn answered(self, status: StatusCode) -> impl FnOnce(Outcome) + Send + Unpin + 'static {
+    fn answered(mut self, status: StatusCode) -> impl FnOnce(Outcome) + Send + Unpin + 'static {
+        self.told = true;
         let first_byte = self.forwarded.elapsed();
         let metrics = &self.shared.metrics;
         metrics.answered(self.route.label(), status);
@@ -244,7 +274,7 @@ impl Story {
         tracing::info!(
             request = self.id,
             route = self.route.label(),
-            method = %self.method,
+            method = self.method(),
             status = status.as_u16(),
             model,
             input = reply.usage.input,
@@ -269,8 +299,23 @@ impl Story {
 
 impl Drop for Story {
     fn drop(&mut self) {
+        if !self.told {
+            let route = self.route.label();
+            self.shared.metrics.answered(route, client_left());
+            tracing::info!(
+                request = self.id,
+                route,
+                milliseconds = milliseconds(self.begun.elapsed()),
+                "the client left before there was an answer"
+            );
+        }
         self.shared.metrics.in_flight.dec();
     }
+}
+
+/// The status by which proxies count a client that did not wait; nobody sees it.
+fn client_left() -> StatusCode {
+    StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -17,13 +17,17 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use prometheus::IntGauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, timeout};
+use tokio::time::{Instant, Sleep, timeout, timeout_at};
 
 use super::respond::Failure;
+use crate::upstream::Stalled;
 use crate::wire::encoding::{self, Coding, Decoder};
 
 /// Room is counted in pieces of this many bytes.
 const ROOM_UNIT: usize = 16 * 1024;
+/// What must arrive within `body_idle`, in bytes: a byte now and then must not
+/// hold room for ever.
+const PROGRESS: u64 = 4096;
 /// Decoding rests after this many bytes.
 const REST_AFTER: usize = 1 << 20;
 
@@ -126,9 +130,15 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
     let declared = usize::try_from(hint.lower()).unwrap_or(0);
     let mut share = room.share();
     let mut buffer = Vec::with_capacity(declared);
+    // Silence is limited, and so is trickling: some progress must be made.
+    let (mut counted, mut due) = (0, Instant::now() + limits.body_idle);
     loop {
         let received = buffer.len() as u64;
-        let frame = timeout(limits.body_idle, body.frame())
+        if received >= counted + PROGRESS {
+            counted = received;
+            due = Instant::now() + limits.body_idle;
+        }
+        let frame = timeout_at(due, body.frame())
             .await
             .map_err(|_| Failure::BodyStalled(limits.body_idle, received))?;
         let data = match frame {
@@ -165,7 +175,7 @@ pub async fn check_decoded(coding: Coding, body: &[u8], limit: u64) -> Result<()
             // The other connections of this thread want to go on too.
             tokio::task::yield_now().await;
         }
-        if size + since_rest as u64 > limit {
+        if size + since_rest as u64 > limit || decoder.burst() {
             return Err(Failure::DecodedTooLarge { limit });
         }
     }
@@ -208,7 +218,7 @@ impl http_body::Body for Passing {
                 .alarm
                 .as_mut()
                 .poll(context)
-                .map(|()| Some(Err(format!("stalled for {silence:?}").into()))),
+                .map(|()| Some(Err(Stalled(silence).into()))),
         }
     }
 

@@ -11,6 +11,8 @@ pub mod connection;
 pub mod exchange;
 pub mod headers;
 pub mod intake;
+pub mod line;
+pub mod relay;
 pub mod respond;
 pub mod socket;
 pub mod tls;

@@ -58,6 +58,9 @@ pub enum Failure {
     /// There is no room for the body.
     #[error("no room for the request body within {0:?}: try again, or raise limits.buffered_bytes")]
     NoRoom(Duration),
+    /// A transfer coding besides `chunked`.
+    #[error("transfer-encoding {0:?} is not supported: use chunked, or content-encoding")]
+    TransferCoding(String),
     /// A method that makes no sense here.
     #[error("CONNECT is not supported: this proxy forwards to one upstream only")]
     Tunnel,
@@ -92,15 +95,20 @@ impl Failure {
             Self::BodyStalled(..) => (Client, 408, "timeout_error", "body_stalled"),
             Self::BodyBroken(..) => (Client, 400, invalid, "body_broken"),
             Self::NoRoom(_) => (Us, OVERLOADED, "overloaded_error", "no_room"),
+            Self::TransferCoding(_) => (Client, 501, invalid, "transfer_coding"),
             Self::Tunnel => (Client, 405, invalid, "tunnel"),
             Self::Upstream(error) => match error {
                 UpstreamError::Connect(_) => (Upstream, 502, "api_error", "connect"),
                 UpstreamError::ConnectTimeout(_) => {
                     (Upstream, 504, "timeout_error", "connect_timeout")
                 }
-                UpstreamError::Lost(_) => (Upstream, 502, "api_error", "lost"),
+                UpstreamError::Lost { .. } => (Upstream, 502, "api_error", "lost"),
+                UpstreamError::Garbled(_) => (Upstream, 502, "api_error", "garbled"),
                 UpstreamError::Silent(_) => (Upstream, 504, "timeout_error", "silent"),
                 UpstreamError::RequestBody(_) => (Client, 400, invalid, "request_body"),
+                UpstreamError::RequestStalled(_) => {
+                    (Client, 408, "timeout_error", "request_stalled")
+                }
                 UpstreamError::Target(_) => (Client, 400, invalid, "target"),
             },
         }
@@ -226,7 +234,11 @@ mod tests {
                 "1s",
             ),
             (
-                UpstreamError::Lost("reset".into()).into(),
+                UpstreamError::Lost {
+                    reason: "reset".into(),
+                    untouched: false,
+                }
+                .into(),
                 502,
                 "api_error",
                 "reset",

@@ -1,15 +1,17 @@
 //! The bodies that go up and come back.
 //!
 //! A request body is either whole, in which case it can be sent again, or a
-//! stream that is passed on as it arrives. A response body is whatever the
+//! stream that is passed on as it arrives and notes when it last moved. A response body is whatever the
 //! connection gives; it also owns the connection, so that dropping it, as
 //! happens when the client goes away, ends the exchange upstream too.
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use tokio::time::Instant;
 
 use super::{http1, http2};
 
@@ -20,15 +22,50 @@ pub enum RequestBody {
     /// All of it is there. `None` once it has been taken.
     Whole(Option<Bytes>),
     /// It is still arriving.
-    Stream(axum::body::Body),
+    Stream(axum::body::Body, Pulse),
+}
+
+/// When a body last moved.
+#[derive(Clone)]
+pub struct Pulse(Arc<Mutex<Instant>>);
+
+impl Pulse {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    /// When it last moved.
+    pub fn last(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn beat(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
 }
 
 impl RequestBody {
+    /// A body that is passed on as it arrives.
+    pub fn stream(body: axum::body::Body) -> Self {
+        if body.is_end_stream() {
+            return Self::from(Bytes::new());
+        }
+        Self::Stream(body, Pulse::new())
+    }
+
     /// The bytes of a whole body that has not been sent.
     pub fn whole(&self) -> Option<&Bytes> {
         match self {
             Self::Whole(bytes) => bytes.as_ref(),
-            Self::Stream(_) => None,
+            Self::Stream(..) => None,
+        }
+    }
+
+    /// Where it notes that it moved.
+    pub fn pulse(&self) -> Pulse {
+        match self {
+            Self::Whole(_) => Pulse::new(),
+            Self::Stream(_, pulse) => pulse.clone(),
         }
     }
 }
@@ -48,20 +85,24 @@ impl Body for RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
-            Self::Whole(bytes) => Poll::Ready(
-                bytes
-                    .take()
-                    .filter(|b| !b.is_empty())
-                    .map(|b| Ok(Frame::data(b))),
-            ),
-            Self::Stream(body) => Pin::new(body).poll_frame(context).map_err(Into::into),
+            Self::Whole(bytes) => {
+                let rest = bytes.take().filter(|bytes| !bytes.is_empty());
+                Poll::Ready(rest.map(|bytes| Ok(Frame::data(bytes))))
+            }
+            Self::Stream(body, pulse) => {
+                let frame = Pin::new(body).poll_frame(context).map_err(Into::into);
+                if frame.is_ready() {
+                    pulse.beat();
+                }
+                frame
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
-            Self::Stream(body) => body.is_end_stream(),
+            Self::Stream(body, _) => body.is_end_stream(),
         }
     }
 
@@ -70,7 +111,7 @@ impl Body for RequestBody {
             Self::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Self::Stream(body) => body.size_hint(),
+            Self::Stream(body, _) => body.size_hint(),
         }
     }
 }

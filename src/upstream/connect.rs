@@ -5,6 +5,8 @@
 //! must leave at once (`TCP_NODELAY`): without it each request waits some 40 ms
 //! for an acknowledgement that the other side holds back.
 
+use std::time::Duration;
+
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
@@ -18,7 +20,15 @@ use super::UpstreamError;
 use super::roots;
 
 /// A connection to upstream, plain or encrypted.
-pub type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+pub type Stream = super::stream::Stream<Way>;
+type Way = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// How long a connection may be silent before the system asks whether the other
+/// side is still there, how often it asks, and how many times: a reply that is
+/// thought about for minutes must not die unnoticed in some router's table.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEPALIVE_PROBES: u32 = 4;
 
 /// Why no connector could be made.
 #[derive(Debug, thiserror::Error)]
@@ -30,24 +40,29 @@ pub enum ConnectorError {
 
 /// Makes connections to one upstream.
 #[derive(Clone)]
-pub struct Connector(Way);
+pub struct Connector(Route);
 
 #[derive(Clone)]
-enum Way {
+enum Route {
     Direct(HttpsConnector<HttpConnector>),
     Tunnel(HttpsConnector<Tunnel<HttpConnector>>),
 }
 
 impl Connector {
     /// A connector for `base`, by way of the proxy that `proxies` names for it.
-    pub fn new(base: &Uri, proxies: &Matcher) -> Result<Self, ConnectorError> {
+    /// If the name has several addresses, they share the time `limit`.
+    pub fn new(base: &Uri, proxies: &Matcher, limit: Duration) -> Result<Self, ConnectorError> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(limit));
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+        tcp.set_keepalive_retries(Some(KEEPALIVE_PROBES));
         tcp.enforce_http(false);
         let encrypted = base.scheme() == Some(&http::uri::Scheme::HTTPS);
         let proxy = proxies.intercept(base).filter(|_| encrypted);
         let Some(proxy) = proxy else {
-            return Ok(Self(Way::Direct(encrypt(tcp))));
+            return Ok(Self(Route::Direct(encrypt(tcp))));
         };
         if proxy.uri().scheme_str() != Some("http") {
             let scheme = proxy.uri().scheme_str().unwrap_or("no scheme");
@@ -57,21 +72,18 @@ impl Connector {
         if let Some(credentials) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(credentials.clone());
         }
-        Ok(Self(Way::Tunnel(encrypt(tunnel))))
+        Ok(Self(Route::Tunnel(encrypt(tunnel))))
     }
 
-    /// Connects to `base`.
-    pub async fn connect(&self, base: &Uri) -> Result<Stream, UpstreamError> {
-        match &self.0 {
-            Way::Direct(connector) => call(connector.clone(), base).await,
-            Way::Tunnel(connector) => call(connector.clone(), base).await,
-        }
+    /// Connects to `base`. Also tells whether the two sides agreed on HTTP/2.
+    pub async fn connect(&self, base: &Uri) -> Result<(Stream, bool), UpstreamError> {
+        let way = match &self.0 {
+            Route::Direct(connector) => call(connector.clone(), base).await?,
+            Route::Tunnel(connector) => call(connector.clone(), base).await?,
+        };
+        let http2 = way.connected().is_negotiated_h2();
+        Ok((Stream::new(way), http2))
     }
-}
-
-/// Whether the two sides agreed on HTTP/2.
-pub fn negotiated_http2(stream: &Stream) -> bool {
-    stream.connected().is_negotiated_h2()
 }
 
 fn encrypt<C>(inner: C) -> HttpsConnector<C> {
@@ -82,9 +94,9 @@ fn encrypt<C>(inner: C) -> HttpsConnector<C> {
         .wrap_connector(inner)
 }
 
-async fn call<C>(mut connector: C, base: &Uri) -> Result<Stream, UpstreamError>
+async fn call<C>(mut connector: C, base: &Uri) -> Result<Way, UpstreamError>
 where
-    C: Service<Uri, Response = Stream>,
+    C: Service<Uri, Response = Way>,
     C::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let failed = |error: C::Error| UpstreamError::Connect(reason(error.into().as_ref()));
@@ -106,4 +118,18 @@ pub fn reason(error: &(dyn std::error::Error + 'static)) -> String {
         source = cause.source();
     }
     text
+}
+
+/// The first cause of this type.
+pub fn cause<'a, E: std::error::Error + 'static>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a E> {
+    let mut error = Some(error);
+    while let Some(cause) = error {
+        if let Some(found) = cause.downcast_ref() {
+            return Some(found);
+        }
+        error = cause.source();
+    }
+    None
 }

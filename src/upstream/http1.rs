@@ -8,28 +8,36 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::header::TRANSFER_ENCODING;
+use http::{HeaderValue, Request, Response, Uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 
-use super::UpstreamError;
 use super::body::{RequestBody, ResponseBody};
-use super::connect::{Stream, reason};
+use super::connect::{Stream, cause, reason};
+use super::{Stalled, UpstreamError};
 
 /// How long an idle connection is worth keeping: a little less than what common
 /// servers and load balancers allow, so that they rarely close first.
-const IDLE_LIFE: Duration = Duration::from_secs(50);
+pub const IDLE_LIFE: Duration = Duration::from_secs(50);
+/// A connection that died while it idled says so within a round trip. What
+/// takes longer to fail may have been worked on.
+const STALE: Duration = Duration::from_secs(1);
+/// The most headers of an answer.
+const HEADERS: usize = 512;
 
 /// A connection and its handle.
 pub struct Link {
     sender: SendRequest<RequestBody>,
     connection: Connection<Stream, RequestBody>,
     ended: bool,
+    /// It has served before.
+    used: bool,
 }
 
 impl Link {
@@ -37,6 +45,7 @@ impl Link {
     pub async fn open(stream: Stream) -> Result<Self, UpstreamError> {
         let (sender, connection) = Builder::new()
             .preserve_header_case(true)
+            .max_headers(HEADERS)
             .handshake(stream)
             .await
             .map_err(|error| UpstreamError::Connect(reason(&error)))?;
@@ -44,6 +53,7 @@ impl Link {
             sender,
             connection,
             ended: false,
+            used: false,
         })
     }
 
@@ -54,10 +64,17 @@ impl Link {
         pool: &Pool,
     ) -> Result<Response<ResponseBody>, UpstreamError> {
         *request.uri_mut() = origin_form(request.uri());
+        if request.body().size_hint().exact().is_none() {
+            // Hyper would assume that a GET has no body.
+            let chunked = HeaderValue::from_static("chunked");
+            request.headers_mut().insert(TRANSFER_ENCODING, chunked);
+        }
+        let begun = Instant::now();
         let Self {
             sender,
             connection,
             ended,
+            used,
         } = &mut self;
         let mut answer = std::pin::pin!(sender.send_request(request));
         let response = std::future::poll_fn(|context| {
@@ -68,7 +85,8 @@ impl Link {
             answer.as_mut().poll(context)
         })
         .await
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| failure(&error, *used && begun.elapsed() < STALE))?;
+        *used = true;
         let pool = pool.clone();
         Ok(response.map(|incoming| {
             ResponseBody::Http1(Box::new(Answer {
@@ -98,11 +116,21 @@ fn drive(
     }
 }
 
-fn failure(error: &hyper::Error) -> UpstreamError {
+fn failure(error: &hyper::Error, stale: bool) -> UpstreamError {
+    let text = reason(error);
     if error.is_user() {
-        UpstreamError::RequestBody(reason(error))
-    } else {
-        UpstreamError::Lost(reason(error))
+        return match cause::<Stalled>(error) {
+            Some(stalled) => UpstreamError::RequestStalled(*stalled),
+            None => UpstreamError::RequestBody(text),
+        };
+    }
+    if error.is_parse() {
+        return UpstreamError::Garbled(text);
+    }
+    UpstreamError::Lost {
+        reason: text,
+        // Cancelled: the connection was closed before the request was taken.
+        untouched: stale || error.is_canceled(),
     }
 }
 
@@ -119,9 +147,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn give_back(&mut self) {
-        if let Some(link) = self.link.take()
-            && !link.ended
+    /// Keeps the connection for the next request, unless it is still busy with
+    /// this one: an answer can be over before its request has been sent.
+    fn give_back(&mut self, context: &mut Context<'_>) {
+        if let Some(mut link) = self.link.take()
+            && link.poll_usable(context)
         {
             self.pool.put(link);
         }
@@ -144,7 +174,7 @@ impl Body for Answer {
             frame = Pin::new(&mut self.incoming).poll_frame(context);
         }
         match &frame {
-            Poll::Ready(None) => self.give_back(),
+            Poll::Ready(None) => self.give_back(context),
             Poll::Ready(Some(Err(_))) => self.link = None,
             _ => {}
         }
@@ -164,7 +194,7 @@ impl Drop for Answer {
     fn drop(&mut self) {
         // A body of known length is not asked again after its last byte.
         if self.incoming.is_end_stream() {
-            self.give_back();
+            self.give_back(&mut Context::from_waker(Waker::noop()));
         }
     }
 }

@@ -1,37 +1,59 @@
 //! HTTP/2 connections, shared by many requests.
 //!
-//! Each connection runs as a task of its own worker. Servers commonly allow a
-//! hundred streams at once and silently queue the rest; a long reply would then
-//! hold up strangers, so a further connection is opened before that.
+//! Each connection runs as a task of its own worker. A server allows so many
+//! streams at once and silently queues the rest, so a further connection is
+//! opened before that. The window of a connection is as large as those of all
+//! its streams together: a client that does not read holds up nobody else.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http::header::{HOST, TRANSFER_ENCODING};
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::UpstreamError;
 use super::body::{RequestBody, ResponseBody};
-use super::connect::{Stream, reason};
+use super::connect::{Stream, cause, reason};
+use super::http1::IDLE_LIFE;
+use super::{Stalled, UpstreamError};
 
-/// Streams on one connection before another is opened.
-const STREAMS: usize = 90;
-/// What each stream may receive before it must be acknowledged.
-const STREAM_WINDOW: u32 = 1 << 20;
-/// How often a connection with open streams is checked for life.
-const PROBE: Duration = Duration::from_secs(30);
+/// Streams on one connection before another is opened, if the server allows as
+/// many.
+const STREAMS: usize = 64;
+/// What a stream, and all of them together, may receive unacknowledged.
+const STREAM_WINDOW: u32 = 512 << 10;
+const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
+/// How often a connection is checked for life, and how soon it must answer.
+const PROBE: Duration = Duration::from_secs(10);
+/// The largest headers of an answer.
+const HEADERS_LIMIT: u32 = 256 << 10;
 
 #[derive(Clone)]
 struct Shared {
     sender: SendRequest<RequestBody>,
     streams: Arc<AtomicUsize>,
+    allowed: Arc<AtomicUsize>,
+    used: Arc<Mutex<Instant>>,
+}
+
+impl Shared {
+    fn has_room(&self) -> bool {
+        let allowed = self.allowed.load(Ordering::Relaxed).min(STREAMS);
+        self.streams.load(Ordering::Relaxed) < allowed
+    }
+
+    fn is_fresh(&self) -> bool {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = self.streams.load(Ordering::Relaxed) == 0;
+        !self.sender.is_closed() && !(idle && used.elapsed() > IDLE_LIFE)
+    }
 }
 
 /// The shared connections of one worker.
@@ -48,64 +70,64 @@ impl Pool {
     /// Room on a connection that is already open.
     pub fn lease(&self) -> Option<Lease> {
         let mut open = self.locked();
-        if open.is_empty() {
-            return None;
-        }
-        open.retain(|shared| !shared.sender.is_closed());
+        open.retain(Shared::is_fresh);
         open.iter()
-            .find(|shared| shared.streams.load(Ordering::Relaxed) < STREAMS)
-            .map(Lease::new)
+            .find(|shared| shared.has_room())
+            .map(|shared| Lease::new(shared.clone()))
     }
 
     /// Begins to speak HTTP/2 on a new connection.
     pub async fn open(&self, stream: Stream) -> Result<Lease, UpstreamError> {
-        let (sender, connection) = Builder::new(TokioExecutor::new())
+        let (sender, mut connection) = Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
+            // Until the server has said how many it allows.
+            .initial_max_send_streams(1)
             .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(STREAM_WINDOW * 16)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(HEADERS_LIMIT)
             .keep_alive_interval(PROBE)
+            .keep_alive_timeout(PROBE)
+            .keep_alive_while_idle(true)
             .handshake(stream)
             .await
             .map_err(|error| UpstreamError::Connect(reason(&error)))?;
+        let allowed = Arc::new(AtomicUsize::new(1));
+        let publish = allowed.clone();
         // Ends by itself once the pool and every answer have let go of the sender.
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let ended = std::future::poll_fn(|context| {
+                let ended = Pin::new(&mut connection).poll(context);
+                publish.store(connection.current_max_send_streams(), Ordering::Relaxed);
+                ended
+            });
+            if let Err(error) = ended.await {
                 tracing::debug!(error = %reason(&error), "upstream connection ended");
             }
         });
         let shared = Shared {
             sender,
+            allowed,
             streams: Arc::default(),
+            used: Arc::new(Mutex::new(Instant::now())),
         };
-        let lease = Lease::new(&shared);
+        let lease = Lease::new(shared.clone());
         self.locked().push(shared);
         Ok(lease)
     }
 
-    /// Closes all but one of the connections nobody uses.
+    /// Closes the connections nobody has used for a while.
     pub fn tidy(&self) {
-        let mut spare = 1;
-        self.locked().retain(|shared| {
-            let used = shared.streams.load(Ordering::Relaxed) > 0;
-            let keep = used || std::mem::take(&mut spare) > 0;
-            keep && !shared.sender.is_closed()
-        });
+        self.locked().retain(Shared::is_fresh);
     }
 }
 
 /// One request's place on a connection.
-pub struct Lease {
-    sender: SendRequest<RequestBody>,
-    place: Place,
-}
+pub struct Lease(Shared);
 
 impl Lease {
-    fn new(shared: &Shared) -> Self {
+    fn new(shared: Shared) -> Self {
         shared.streams.fetch_add(1, Ordering::Relaxed);
-        Self {
-            sender: shared.sender.clone(),
-            place: Place(shared.streams.clone()),
-        }
+        Self(shared)
     }
 
     /// Sends a request in this place.
@@ -113,33 +135,51 @@ impl Lease {
         mut self,
         mut request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, UpstreamError> {
-        // HTTP/2 has the authority in the target and no such header.
-        request.headers_mut().remove(http::header::HOST);
+        // HTTP/2 has the authority in the target, and frames of its own.
+        request.headers_mut().remove(HOST);
+        request.headers_mut().remove(TRANSFER_ENCODING);
         *request.version_mut() = http::Version::HTTP_2;
-        let lost = |error: hyper::Error| UpstreamError::Lost(reason(&error));
-        self.sender.ready().await.map_err(lost)?;
-        let response = self.sender.send_request(request).await.map_err(lost)?;
+        let sender = &mut self.0.sender;
+        sender.ready().await.map_err(|error| failure(&error))?;
+        let response = sender.send_request(request).await;
+        let response = response.map_err(|error| failure(&error))?;
         Ok(response.map(|incoming| {
             ResponseBody::Http2(Answer {
                 incoming,
-                _place: self.place,
+                _lease: self,
             })
         }))
     }
 }
 
-struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
+impl Drop for Lease {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut used = self.0.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = Instant::now();
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn failure(error: &hyper::Error) -> UpstreamError {
+    if let Some(stalled) = cause::<Stalled>(error) {
+        return UpstreamError::RequestStalled(*stalled);
+    }
+    let protocol = cause::<h2::Error>(error);
+    // The two ways in which a server says that it has not looked at a request.
+    let refused = protocol.is_some_and(|error| {
+        error.reason() == Some(h2::Reason::REFUSED_STREAM)
+            || (error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR))
+    });
+    UpstreamError::Lost {
+        reason: reason(error),
+        untouched: refused || error.is_canceled() || error.is_closed(),
     }
 }
 
 /// An answer on its way. Dropping it resets its stream.
 pub struct Answer {
     incoming: Incoming,
-    _place: Place,
+    _lease: Lease,
 }
 
 impl Body for Answer {

@@ -4,25 +4,26 @@
 //! between threads. An HTTP/1 connection is not a task: whoever waits for the
 //! answer also drives the connection (see `http1`), which spares a wake-up and a
 //! write per chunk. HTTP/2, where the API offers it, shares connections between
-//! requests and runs each as a task. A request is never sent twice, except when
-//! a connection that had been idle turns out to be dead before it answered a
-//! single byte.
+//! requests and runs each as a task. A request is sent a second time only if
+//! upstream cannot have begun to work on it: it says so, or a connection that
+//! had been idle turns out to be dead at once and without a single byte.
 
 mod body;
 mod connect;
 mod http1;
 mod http2;
-pub mod relay;
 mod roots;
+mod stream;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, Uri, uri::PathAndQuery};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
+use body::Pulse;
 pub use body::{RequestBody, ResponseBody};
-pub use connect::{Connector, ConnectorError};
+pub use connect::{Connector, ConnectorError, reason};
 
 /// How an upstream is reached.
 #[derive(Debug, Clone)]
@@ -47,18 +48,34 @@ pub enum UpstreamError {
     #[error("no connection to upstream within {0:?}")]
     ConnectTimeout(Duration),
     /// The connection was lost before an answer began.
-    #[error("upstream closed the connection before it answered: {0}")]
-    Lost(String),
+    #[error("upstream closed the connection before it answered: {reason}")]
+    Lost {
+        /// What was seen of it.
+        reason: String,
+        /// Upstream cannot have begun to work on the request.
+        untouched: bool,
+    },
+    /// What came is not an answer.
+    #[error("upstream's answer is not valid HTTP: {0}")]
+    Garbled(String),
     /// Nothing came for too long.
     #[error("upstream was silent for {0:?}")]
     Silent(Duration),
     /// The client's own body ended early or broke.
     #[error("request body ended before it was complete: {0}")]
     RequestBody(String),
+    /// The client's own body stopped arriving.
+    #[error("request body {0}")]
+    RequestStalled(#[from] Stalled),
     /// The request cannot be put to this upstream.
     #[error("request target is not valid: {0}")]
     Target(String),
 }
+
+/// A request body stopped arriving.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("stalled for {0:?}: send it faster, or raise limits.body_idle")]
+pub struct Stalled(pub Duration);
 
 /// One worker's way to the API.
 pub struct Upstream {
@@ -124,18 +141,23 @@ impl Upstream {
             .headers_mut()
             .insert(http::header::HOST, self.authority.clone());
         let spare = request.body().whole().map(|body| copy_of(&request, body));
+        let pulse = request.body().pulse();
         let outcome = if let Some(lease) = self.shared.lease() {
-            self.within_idle(lease.send(request)).await
+            self.within_idle(&pulse, lease.send(request)).await
         } else if let Some(link) = self.idle.take().await {
-            self.within_idle(link.send(request, &self.idle)).await
+            self.within_idle(&pulse, link.send(request, &self.idle))
+                .await
         } else {
             return self.send_fresh(request).await;
         };
         match (outcome, spare) {
-            // A connection may die while it idles, and the news may arrive only
-            // when it is used again. Not one byte of an answer has come, and it
-            // had served before: this is that case, so a new one is tried.
-            (Err(UpstreamError::Lost(reason)), Some(spare)) => {
+            (
+                Err(UpstreamError::Lost {
+                    reason,
+                    untouched: true,
+                }),
+                Some(spare),
+            ) => {
                 tracing::debug!(%reason, "connection was dead, trying a new one");
                 self.send_fresh(spare).await
             }
@@ -148,26 +170,38 @@ impl Upstream {
         request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, UpstreamError> {
         let limit = self.options.connect;
-        let stream = timeout(limit, self.connector.connect(&self.options.base))
+        let (stream, http2) = timeout(limit, self.connector.connect(&self.options.base))
             .await
             .map_err(|_| UpstreamError::ConnectTimeout(limit))??;
-        if connect::negotiated_http2(&stream) {
+        let pulse = request.body().pulse();
+        if http2 {
             let lease = self.shared.open(stream).await?;
-            self.within_idle(lease.send(request)).await
+            self.within_idle(&pulse, lease.send(request)).await
         } else {
             let link = http1::Link::open(stream).await?;
-            self.within_idle(link.send(request, &self.idle)).await
+            self.within_idle(&pulse, link.send(request, &self.idle))
+                .await
         }
     }
 
+    /// Waits for an answer. A request that is still arriving is no silence of
+    /// upstream's, so the time counts from its last piece.
     async fn within_idle<T>(
         &self,
+        pulse: &Pulse,
         answer: impl Future<Output = Result<T, UpstreamError>>,
     ) -> Result<T, UpstreamError> {
         let limit = self.options.idle;
-        timeout(limit, answer)
-            .await
-            .map_err(|_| UpstreamError::Silent(limit))?
+        let mut answer = std::pin::pin!(answer);
+        loop {
+            let due = pulse.last() + limit;
+            if let Ok(answer) = timeout_at(due, &mut answer).await {
+                return answer;
+            }
+            if pulse.last() + limit <= Instant::now() {
+                return Err(UpstreamError::Silent(limit));
+            }
+        }
     }
 }
 

@@ -6,13 +6,16 @@
 //! was compressed, one piece never unfolds into more than a few megabytes, so
 //! whoever feeds the decoder can stop in time.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use http::{HeaderMap, header};
 
 /// How many compressed bytes are decoded at once.
 pub const STEP: usize = 4096;
+/// The most that one step may unfold into. Deflate cannot reach it; what does is
+/// no message but an attack.
+const UNFOLDED: usize = 8 << 20;
 
 /// A content coding that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,12 +65,36 @@ pub struct Decoder(State);
 
 enum State {
     Identity,
-    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
-    Deflate(Box<ZlibDecoder<Vec<u8>>>),
-    Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
-    Brotli(Box<brotli::DecompressorWriter<Vec<u8>>>),
+    Gzip(Box<MultiGzDecoder<Readable>>),
+    Deflate(Box<ZlibDecoder<Readable>>),
+    Zstd(Box<zstd::stream::write::Decoder<'static, Readable>>),
+    Brotli(Box<brotli::DecompressorWriter<Readable>>),
     /// The bytes were not what they should be: nothing more is read.
     Broken,
+    /// A step unfolded into too much: nothing more is read.
+    Burst,
+}
+
+/// What a step has made readable.
+#[derive(Default)]
+struct Readable {
+    bytes: Vec<u8>,
+    burst: bool,
+}
+
+impl Write for Readable {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > UNFOLDED {
+            self.burst = true;
+            return Err(io::Error::other("unfolds into too much"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Decoder {
@@ -75,14 +102,20 @@ impl Decoder {
     pub fn new(coding: Coding) -> Self {
         Self(match coding {
             Coding::Identity => State::Identity,
-            Coding::Gzip => State::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
-            Coding::Deflate => State::Deflate(Box::new(ZlibDecoder::new(Vec::new()))),
-            Coding::Zstd => zstd::stream::write::Decoder::new(Vec::new())
+            Coding::Gzip => State::Gzip(Box::new(MultiGzDecoder::new(Readable::default()))),
+            Coding::Deflate => State::Deflate(Box::new(ZlibDecoder::new(Readable::default()))),
+            Coding::Zstd => zstd::stream::write::Decoder::new(Readable::default())
                 .map_or(State::Broken, |decoder| State::Zstd(Box::new(decoder))),
-            Coding::Brotli => {
-                State::Brotli(Box::new(brotli::DecompressorWriter::new(Vec::new(), STEP)))
-            }
+            Coding::Brotli => State::Brotli(Box::new(brotli::DecompressorWriter::new(
+                Readable::default(),
+                STEP,
+            ))),
         })
+    }
+
+    /// Whether the body unfolded into more than any message does.
+    pub fn burst(&self) -> bool {
+        matches!(self.0, State::Burst)
     }
 
     /// Decodes one piece and hands on whatever it makes readable.
@@ -92,23 +125,27 @@ impl Decoder {
         }
         for step in piece.chunks(STEP) {
             let fine = match &mut self.0 {
-                State::Identity | State::Broken => return,
+                State::Identity | State::Broken | State::Burst => return,
                 State::Gzip(decoder) => drive(decoder.as_mut(), step),
                 State::Deflate(decoder) => drive(decoder.as_mut(), step),
                 State::Zstd(decoder) => drive(decoder.as_mut(), step),
                 State::Brotli(decoder) => drive(decoder.as_mut(), step),
             };
             let readable = match &mut self.0 {
-                State::Identity | State::Broken => return,
+                State::Identity | State::Broken | State::Burst => return,
                 State::Gzip(decoder) => decoder.get_mut(),
                 State::Deflate(decoder) => decoder.get_mut(),
                 State::Zstd(decoder) => decoder.get_mut(),
                 State::Brotli(decoder) => decoder.get_mut(),
             };
-            sink(readable);
-            readable.clear();
+            sink(&readable.bytes);
+            readable.bytes.clear();
             if !fine {
-                self.0 = State::Broken;
+                self.0 = if readable.burst {
+                    State::Burst
+                } else {
+                    State::Broken
+                };
                 return;
             }
         }

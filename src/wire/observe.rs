@@ -12,7 +12,7 @@ use super::reply::Reply;
 use super::sse;
 
 /// The largest JSON message that is read.
-const MESSAGE_LIMIT: usize = 16 << 20;
+const MESSAGE_LIMIT: usize = 4 << 20;
 
 /// Watches one response body.
 pub struct Observer {

@@ -25,6 +25,7 @@ mod identity;
 mod limits;
 mod observed;
 mod random;
+mod review;
 mod streaming;
 mod streams;
 mod tls;

@@ -15,10 +15,13 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-use super::body::ResponseBody;
-use super::connect::reason;
+use super::line::Flight;
+use crate::upstream::{ResponseBody, reason};
 use crate::wire::observe::Observer;
 use crate::wire::reply::Reply;
+
+/// How long what came before a cut may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,13 +64,21 @@ pub struct Relay<F: FnOnce(Outcome)> {
     silence: Duration,
     last: Instant,
     alarm: Pin<Box<Sleep>>,
-    broken: Option<Broken>,
+    flight: Option<Flight>,
+    broken: Option<(Broken, u64)>,
     report: Option<F>,
 }
 
 impl<F: FnOnce(Outcome)> Relay<F> {
-    /// Relays `body`, whose headers are `headers`, and reports its end.
-    pub fn new(body: ResponseBody, headers: &HeaderMap, silence: Duration, report: F) -> Self {
+    /// Relays `body`, whose headers are `headers`, as the answer of `flight`, and
+    /// reports its end.
+    pub fn new(
+        body: ResponseBody,
+        headers: &HeaderMap,
+        silence: Duration,
+        flight: Option<Flight>,
+        report: F,
+    ) -> Self {
         let last = Instant::now();
         Self {
             body,
@@ -76,6 +87,7 @@ impl<F: FnOnce(Outcome)> Relay<F> {
             silence,
             last,
             alarm: Box::pin(tokio::time::sleep_until(last + silence)),
+            flight,
             broken: None,
             report: Some(report),
         }
@@ -105,12 +117,24 @@ impl<F: FnOnce(Outcome)> Relay<F> {
         Poll::Pending
     }
 
-    /// Holds the failure back for one turn, so that what arrived before it is
-    /// written out first.
+    /// Notes the failure. It is told only when what came before it has been
+    /// written: hyper would throw away what it still holds.
     fn break_off(&mut self, broken: Broken, context: &Context<'_>) {
         self.finish(Ended::Cut(broken.to_string()));
-        self.broken = Some(broken);
+        let flushes = self.flight.as_ref().map_or(0, Flight::flushes);
+        self.broken = Some((broken, flushes));
+        self.alarm.as_mut().reset(Instant::now() + LAST_WORDS);
         context.waker().wake_by_ref();
+    }
+
+    fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<Option<Broken>> {
+        if let (Some((_, before)), Some(flight)) = (&self.broken, &self.flight)
+            && flight.poll_flushed(*before, context).is_pending()
+            && self.alarm.as_mut().poll(context).is_pending()
+        {
+            return Poll::Pending;
+        }
+        Poll::Ready(self.broken.take().map(|(broken, _)| broken))
     }
 }
 
@@ -122,8 +146,8 @@ impl<F: FnOnce(Outcome) + Unpin> Body for Relay<F> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        if let Some(broken) = self.broken.take() {
-            return Poll::Ready(Some(Err(broken)));
+        if self.broken.is_some() {
+            return self.poll_broken(context).map(|broken| broken.map(Err));
         }
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
@@ -158,8 +182,10 @@ impl<F: FnOnce(Outcome) + Unpin> Body for Relay<F> {
         self.broken.is_none() && self.body.is_end_stream()
     }
 
+    /// Unknown, always: where upstream declared a length it stands in the
+    /// headers, and where it did not none must be made up.
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        SizeHint::default()
     }
 }
 

@@ -1,0 +1,98 @@
+//! What the parts of one client connection know of each other.
+//!
+//! A response is made in one place and written in another, with hyper between
+//! the two. Two questions cross that gap: is a response on its way at all, and
+//! has everything that was handed over really been written? A `Flight` stands
+//! for one request while it is being answered.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// One client connection.
+#[derive(Default)]
+pub struct Line {
+    begun: AtomicUsize,
+    active: AtomicUsize,
+    flushes: AtomicU64,
+    waiting: Mutex<Option<Waker>>,
+    ends_by_closing: AtomicBool,
+    tells_of_flushes: bool,
+}
+
+impl Line {
+    /// A connection whose socket tells when everything has been written.
+    pub fn telling() -> Self {
+        Self {
+            tells_of_flushes: true,
+            ..Self::default()
+        }
+    }
+
+    /// A request has arrived.
+    pub fn begin(self: &Arc<Self>, version: http::Version) -> Flight {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        self.active.fetch_add(1, Ordering::Relaxed);
+        let old = version < http::Version::HTTP_11;
+        self.ends_by_closing.store(old, Ordering::Relaxed);
+        Flight(Arc::new(Guard(self.clone())))
+    }
+
+    /// Whether a response is on its way.
+    pub fn is_busy(&self) -> bool {
+        self.active.load(Ordering::Relaxed) > 0
+    }
+
+    /// How many requests there have been.
+    pub fn requests(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Whether the client takes the end of the connection for the end of the
+    /// response, so that a proper close would hide a cut.
+    pub fn ends_by_closing(&self) -> bool {
+        self.ends_by_closing.load(Ordering::Relaxed)
+    }
+
+    /// Everything handed over so far has been written.
+    pub fn flushed(&self) {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        if let Some(waker) = self.waiting().take() {
+            waker.wake();
+        }
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being answered.
+#[derive(Clone)]
+pub struct Flight(Arc<Guard>);
+
+struct Guard(Arc<Line>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Flight {
+    /// How often everything has been written so far.
+    pub fn flushes(&self) -> u64 {
+        self.0.0.flushes.load(Ordering::Relaxed)
+    }
+
+    /// Ready once everything has been written anew since there were `before`
+    /// flushes, or if nobody can tell.
+    pub fn poll_flushed(&self, before: u64, context: &mut Context<'_>) -> Poll<()> {
+        *self.0.0.waiting() = Some(context.waker().clone());
+        if self.flushes() > before || !self.0.0.tells_of_flushes {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
