@@ -5,6 +5,16 @@
 //! must not cut the masking short.
 
 const MASK: &str = "***";
+/// Parameters of a URL whose values say nothing secret; all others may.
+const HARMLESS: [&str; 7] = [
+    "application_name",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "port",
+    "sslmode",
+    "user",
+];
 
 /// The text with the passwords of any URL in it replaced by `***`.
 pub(super) fn mask(text: &str) -> String {
@@ -31,9 +41,7 @@ fn mask_parameters(place: &str) -> String {
     let parameters: Vec<String> = query
         .split('&')
         .map(|parameter| match parameter.split_once('=') {
-            Some((name, _)) if name.to_ascii_lowercase().contains("password") => {
-                format!("{name}={MASK}")
-            }
+            Some((name, _)) if !HARMLESS.contains(&name) => format!("{name}={MASK}"),
             _ => parameter.to_owned(),
         })
         .collect();
@@ -58,6 +66,7 @@ mod tests {
                 "postgres://h/db?user=me&password=s3cret&sslmode=require",
                 "postgres://h/db?user=me&password=***&sslmode=require",
             ),
+            ("https://host/x?key=s3cret", "https://host/x?key=***"),
             ("plain text", "plain text"),
         ] {
             assert_eq!(mask(text), shown);
