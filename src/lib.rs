@@ -1,5 +1,38 @@
 //! Longhaul: a reverse proxy that keeps long agent sessions inside their
 //! context window.
+//!
+//! # The life of a request
+//!
+//! ```text
+//! client > server > (read the body) > upstream > relay > client
+//! ```
+//!
+//! [`server::exchange`] tells it as a list of steps and is the only file that
+//! knows all the others. `POST /v1/messages` and its token count are taken in
+//! whole, because what they say decides what is forwarded; every other request
+//! streams through in both directions. What is forwarded today are always the
+//! client's own bytes.
+//!
+//! # The layers
+//!
+//! | kind | modules | may do |
+//! |---|---|---|
+//! | pure | [`wire`] | values in, values out: no I/O, clock or randomness |
+//! | shell | [`server`], [`upstream`] | I/O, no decisions |
+//! | edge | [`app`], [`cli`], [`config`], [`metrics`] | wiring |
+//! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
+//!
+//! Pure code imports no shell, the shell imports no edge but the validated
+//! configuration and the metrics, and the simulator imports nothing of the
+//! proxy, so that it can judge it. `tests/tidy.rs` checks this.
+//!
+//! # What always holds
+//!
+//! - What Longhaul does not understand passes unchanged, in both directions.
+//! - An answer that breaks off upstream breaks off for the client too.
+//! - Upstream is fixed by configuration; no request can choose another.
+//! - Content and credentials are never logged.
+
 pub mod app;
 pub mod cli;
 pub mod config;

@@ -70,8 +70,8 @@ fn main() {
             .map(|(times, rates)| {
                 times.sort_unstable();
                 rates.sort_unstable_by(f64::total_cmp);
-                let p = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-                (p(0.5), p(0.99), rates[rates.len() / 2])
+                let p = |percent: usize| times[(times.len() - 1) * percent / 100];
+                (p(50), p(99), rates[rates.len() / 2])
             })
             .collect();
         let floor = rows.get(1).filter(|_| nginx.is_some());

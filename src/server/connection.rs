@@ -110,12 +110,11 @@ where
             () = host.draining.cancelled() => None,
         }
     };
-    let outcome = match outcome {
-        Some(outcome) => outcome,
-        None => {
-            Pin::new(&mut connection).graceful_shutdown();
-            std::future::poll_fn(|context| connection.poll_without_shutdown(context)).await
-        }
+    let outcome = if let Some(outcome) = outcome {
+        outcome
+    } else {
+        Pin::new(&mut connection).graceful_shutdown();
+        std::future::poll_fn(|context| connection.poll_without_shutdown(context)).await
     };
     let parts = connection.into_parts();
     let (stream, refused) = parts.io.into_parts();

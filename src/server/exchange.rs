@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
-use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 
@@ -21,7 +20,7 @@ use crate::config::models::Models;
 use crate::metrics::{Metrics, Phase};
 use crate::upstream::relay::{Ended, Outcome, Relay};
 use crate::upstream::{RequestBody, ResponseBody, Upstream};
-use crate::wire::encoding::{Coding, DecodeError, decode};
+use crate::wire::encoding::Coding;
 
 /// What one worker needs to carry requests.
 pub struct Worker {
@@ -135,26 +134,11 @@ async fn receive(
         return Ok(RequestBody::Stream(Body::new(passing)));
     }
     let body = intake::receive(body, limits, room).await?;
-    check_size_decoded(parts, &body, limits)?;
-    Ok(RequestBody::from(body))
-}
-
-/// A compressed body must not unfold into more than the limit. One that does not
-/// decode at all is upstream's to judge.
-fn check_size_decoded(parts: &Parts, body: &Bytes, limits: &Limits) -> Result<(), Failure> {
-    let Some(coding) =
-        Coding::declared(&parts.headers).filter(|coding| *coding != Coding::Identity)
-    else {
-        return Ok(());
-    };
-    match decode(coding, body, limits.body_bytes) {
-        Err(DecodeError::TooLarge { limit }) => Err(Failure::DecodedTooLarge { limit }),
-        Err(error @ DecodeError::Invalid(_)) => {
-            tracing::debug!(%error, "forwarding a body that cannot be read");
-            Ok(())
-        }
-        Ok(_) => Ok(()),
+    let coding = Coding::declared(&parts.headers);
+    if let Some(coding) = coding.filter(|coding| *coding != Coding::Identity) {
+        intake::check_decoded(coding, &body, limits.body_bytes).await?;
     }
+    Ok(RequestBody::from(body))
 }
 
 /// Readdresses the request: same method, path, query, end-to-end headers, body.

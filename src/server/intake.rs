@@ -20,9 +20,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, timeout};
 
 use super::respond::Failure;
+use crate::wire::encoding::{self, Coding, Decoder};
 
 /// Room is counted in pieces of this many bytes.
 const ROOM_UNIT: usize = 16 * 1024;
+/// Decoding rests after this many bytes.
+const REST_AFTER: usize = 1 << 20;
 
 /// How much may be taken in, and how slowly.
 #[derive(Debug, Clone)]
@@ -149,12 +152,24 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
     }))
 }
 
-/// Takes room for something made from a body, such as its decoded form, and
-/// keeps it until the result is dropped.
-pub async fn reserve(room: &Room, bytes: usize, wait: Duration) -> Result<impl Send, Failure> {
-    let mut share = room.share();
-    share.cover(bytes, wait).await?;
-    Ok(share)
+/// Makes sure that a body does not unfold into more than the limit. One that
+/// does not decode is upstream's to judge.
+pub async fn check_decoded(coding: Coding, body: &[u8], limit: u64) -> Result<(), Failure> {
+    let mut decoder = Decoder::new(coding);
+    let (mut size, mut since_rest) = (0, 0);
+    for piece in body.chunks(encoding::STEP) {
+        decoder.push(piece, |readable| since_rest += readable.len());
+        if since_rest > REST_AFTER {
+            size += since_rest as u64;
+            since_rest = 0;
+            // The other connections of this thread want to go on too.
+            tokio::task::yield_now().await;
+        }
+        if size + since_rest as u64 > limit {
+            return Err(Failure::DecodedTooLarge { limit });
+        }
+    }
+    Ok(())
 }
 
 /// A body that is passed on as it arrives, unless it falls silent.

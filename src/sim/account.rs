@@ -5,6 +5,7 @@
 
 use http::HeaderMap;
 
+use super::betas::{Betas, beta};
 use super::error::{ApiError, Checked};
 use super::options::Options;
 
@@ -21,13 +22,13 @@ pub struct Account {
 
 impl Account {
     /// The account of a request, or why it is refused.
-    pub fn of(headers: &HeaderMap, options: &Options, oauth_beta: bool) -> Checked<Self> {
+    pub fn of(headers: &HeaderMap, options: &Options) -> Checked<Self> {
         let credential = credential(headers)?;
         if credential.is_empty() && options.credential_required {
             return Err(ApiError::authentication("x-api-key header is required"));
         }
         // A token of a subscription is only a credential together with its beta.
-        if credential.starts_with("sk-ant-oat") && !oauth_beta {
+        if credential.starts_with("sk-ant-oat") && !Betas::of(headers).has(beta::OAUTH) {
             return Err(ApiError::authentication(
                 "OAuth authentication is currently not supported.",
             ));
@@ -94,7 +95,7 @@ mod tests {
     }
 
     fn account(pairs: &[(&'static str, &str)]) -> Checked<Account> {
-        Account::of(&headers(pairs), &Options::default(), false)
+        Account::of(&headers(pairs), &Options::default())
     }
 
     /// Fact: the key goes into `x-api-key` or into `authorization: Bearer`.
@@ -116,14 +117,9 @@ mod tests {
     /// Fact: a subscription token without its beta is refused with 401.
     #[test]
     fn a_subscription_token_needs_its_beta() {
-        let pairs = headers(&[("authorization", "Bearer sk-ant-oat01-x")]);
-        assert_eq!(
-            Account::of(&pairs, &Options::default(), false)
-                .unwrap_err()
-                .status,
-            401
-        );
-        assert!(Account::of(&pairs, &Options::default(), true).is_ok());
+        let token = ("authorization", "Bearer sk-ant-oat01-x");
+        assert_eq!(account(&[token]).unwrap_err().status, 401);
+        assert!(account(&[token, ("anthropic-beta", "oauth-2025-04-20")]).is_ok());
     }
 
     #[test]
@@ -133,6 +129,6 @@ mod tests {
             credential_required: false,
             ..Options::default()
         };
-        assert!(Account::of(&HeaderMap::new(), &options, false).is_ok());
+        assert!(Account::of(&HeaderMap::new(), &options).is_ok());
     }
 }

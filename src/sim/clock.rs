@@ -18,6 +18,11 @@ impl Moment {
         Self(self.0.saturating_add(millis(duration)))
     }
 
+    /// The moment so many milliseconds after the Unix epoch.
+    pub fn at_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
     /// Milliseconds since the Unix epoch.
     pub fn as_millis(self) -> u64 {
         self.0

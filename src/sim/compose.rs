@@ -22,9 +22,9 @@ use super::prices::Tokens;
 use super::prompt;
 use super::reply::Reply;
 use super::request::{Block, Role, is_thinking, kind, text};
-use super::rule;
 use super::seal::CompactionSeal;
 use super::state::{Sim, State};
+use super::{diagnostics, rule};
 
 /// A finished message and its delays.
 #[derive(Debug)]
@@ -69,7 +69,10 @@ impl Composer<'_> {
                 Act::Fail(fault) => return Ok(Err(fault)),
                 Act::Say(reply, delay) => {
                     wait = delay;
-                    reply
+                    Reply {
+                        with_thinking: true,
+                        ..reply
+                    }
                 }
             }
         } else if let Some(reply) = state.replies.pop_front() {
@@ -92,7 +95,18 @@ impl Composer<'_> {
             self.message(state, &reply, &id)?
         };
         self.report(&mut message);
+        message.diagnostics = diagnostics::report(self.judged, &state.sent);
+        diagnostics::remember(self.judged, &id, &mut state.sent);
         remember_thinking(state, &message);
+        if self.judged.summary {
+            let calls = message
+                .content
+                .iter()
+                .filter(|block| kind(block) == "tool_use");
+            state
+                .summary_calls
+                .extend(calls.map(|call| text(call, "id").to_owned()));
+        }
         let options = self.sim.options();
         let millis = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
         Ok(Ok(Composed {
@@ -159,10 +173,16 @@ impl Composer<'_> {
             role: Role::Assistant,
             block: std::borrow::Cow::Borrowed(&block),
         };
-        let shorter = prompt::render(request, &[piece], self.sim.counter()).tokens();
-        let input = Tokens {
-            input: shorter,
-            ..Tokens::default()
+        // Without a summary nothing gets shorter.
+        let (shorter, input) = if summary.is_some() {
+            let input = prompt::render(request, &[piece], self.sim.counter()).tokens();
+            let tokens = Tokens {
+                input,
+                ..Tokens::default()
+            };
+            (input, tokens)
+        } else {
+            (size, self.plan.tokens)
         };
         let finish = self.finish(shorter, Some(block.clone()));
         let mut message = if compact.pause {
@@ -229,6 +249,7 @@ impl Composer<'_> {
                 .has(beta::BINDING)
                 .then(|| json!(verdict.transformations)),
             context_management: None,
+            diagnostics: None,
         }
     }
 

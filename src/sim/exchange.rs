@@ -4,12 +4,10 @@
 //! This half is synchronous and decides everything; `respond` carries it out
 //! with its delays and faults.
 
-use bytes::Bytes;
-use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::account::Account;
-use super::betas::{Betas, beta};
+use super::arrival::Arrival;
 use super::binding::{self, Verdict};
 use super::cache::Plan;
 use super::clock::Moment;
@@ -24,18 +22,7 @@ use super::persona;
 use super::prompt::{self, Prompt};
 use super::request::{Endpoint, Request};
 use super::state::{Sim, State};
-use super::{encoding, limits, pairing, pieces, roles, system_messages, threads, tools};
-
-/// A request as it arrived.
-#[derive(Debug)]
-pub(super) struct Arrival {
-    pub endpoint: Endpoint,
-    pub request_id: String,
-    pub path: String,
-    pub headers: HeaderMap,
-    pub body: Bytes,
-    pub at: Moment,
-}
+use super::{limits, pairing, pieces, roles, system_messages, threads, tools};
 
 /// What is answered.
 #[derive(Debug)]
@@ -77,72 +64,70 @@ pub(super) struct Judged {
 
 impl Sim {
     /// Decides what a request is answered with and records it.
-    pub(super) fn answer(&self, arrival: &Arrival) -> (Answer, Option<Account>) {
-        let account = Account::of(
-            &arrival.headers,
-            self.options(),
-            Betas::of(&arrival.headers).has(beta::OAUTH),
-        );
-        let parsed = self.parse(arrival);
-        let mut entry = self.open_entry(arrival, account.as_ref().ok());
+    pub(super) fn answer(
+        &self,
+        endpoint: Endpoint,
+        arrival: &Arrival,
+    ) -> (Answer, Option<Account>) {
+        let account = Account::of(&arrival.headers, self.options());
+        let parsed = arrival
+            .body(self)
+            .and_then(|body| Request::parse(endpoint, &arrival.headers, &body, self.options()));
+        let mut entry = arrival.entry(self, account.as_ref().ok());
         if let Ok(request) = &parsed {
             entry.model = Some(request.name.clone());
             entry.streamed = request.stream;
-            entry.kind = kind_of(request);
+            entry.kind = self.kind_of(request);
         }
-        let fault = self.fault_for(arrival, parsed.as_ref().ok());
-        let answer = match fault {
-            Some(fault @ (Fault::Status { .. } | Fault::Reset | Fault::Hang | Fault::Garbage)) => {
-                entry.outcome = Outcome::Faulted {
-                    fault: fault.clone(),
-                };
-                Answer::Broken(fault)
-            }
-            fault => {
-                let judged = account
-                    .clone()
-                    .and_then(|account| self.judge(parsed?, account));
-                let answer =
-                    judged.and_then(|judged| self.reply(arrival, judged, fault, &mut entry));
-                answer.unwrap_or_else(|error| {
-                    entry.outcome = Outcome::Refused {
-                        status: error.status,
-                        message: error.message.clone(),
+        let answer = self
+            .fault_for(endpoint, arrival, parsed.as_ref().ok())
+            .and_then(|fault| match fault {
+                Some(
+                    fault @ (Fault::Status { .. } | Fault::Reset | Fault::Hang | Fault::Garbage),
+                ) => {
+                    entry.outcome = Outcome::Faulted {
+                        fault: fault.clone(),
                     };
-                    Answer::Refusal(error)
-                })
-            }
-        };
+                    Ok(Answer::Broken(fault))
+                }
+                fault => {
+                    let judged = {
+                        let account = account.clone()?;
+                        self.judge(parsed?, account)?
+                    };
+                    self.reply(arrival, judged, fault, &mut entry)
+                }
+            });
+        let answer = answer.unwrap_or_else(|error| {
+            entry.outcome = Outcome::refused(&error);
+            Answer::Refusal(error)
+        });
         self.state().entries.push(entry);
         (answer, account.ok())
     }
 
-    fn parse(&self, arrival: &Arrival) -> Checked<Request> {
-        let content_encoding = arrival
-            .headers
-            .get("content-encoding")
-            .and_then(|value| value.to_str().ok());
-        let body = encoding::decode(&arrival.body, content_encoding, self.options().body_limit)?;
-        Request::parse(arrival.endpoint, &arrival.headers, &body, self.options())
-    }
-
-    fn fault_for(&self, arrival: &Arrival, request: Option<&Request>) -> Option<Fault> {
-        if let Some(named) = arrival
-            .headers
-            .get("x-sim-fault")
-            .and_then(|value| value.to_str().ok())
-        {
-            return Fault::parse(named);
+    fn fault_for(
+        &self,
+        endpoint: Endpoint,
+        arrival: &Arrival,
+        request: Option<&Request>,
+    ) -> Checked<Option<Fault>> {
+        if let Some(named) = arrival.header("x-sim-fault") {
+            let fault = Fault::parse(named);
+            return match fault {
+                Some(fault) => Ok(Some(fault)),
+                None => Err(ApiError::invalid(format!(
+                    "x-sim-fault: there is no fault {named}"
+                ))),
+            };
         }
-        let wanted: &[Target] = match (arrival.endpoint, request) {
+        let wanted: &[Target] = match (endpoint, request) {
             (Endpoint::CountTokens, _) => &[Target::Count],
             (_, None) => &[Target::Any],
-            (_, Some(request)) if persona::asks_for_summary(request) => {
-                &[Target::Any, Target::Summary]
-            }
+            (_, Some(request)) if self.is_summary(request) => &[Target::Any, Target::Summary],
             (_, Some(_)) => &[Target::Any, Target::Main],
         };
-        self.state().take_fault(wanted)
+        Ok(self.state().take_fault(wanted))
     }
 
     /// Runs every check, in the order in which the API is believed to.
@@ -173,7 +158,7 @@ impl Sim {
         }
         let conversation =
             threads::conversation(&request, &account, verdict.conversation.as_deref());
-        let summary = persona::asks_for_summary(&request);
+        let summary = self.is_summary(&request);
         Ok(Judged {
             account,
             verdict,
@@ -202,7 +187,7 @@ impl Sim {
         entry
             .transformations
             .clone_from(&judged.verdict.transformations);
-        if arrival.endpoint == Endpoint::CountTokens {
+        if judged.request.endpoint == Endpoint::CountTokens {
             entry.outcome = Outcome::Answered {
                 stop_reason: String::new(),
             };
@@ -257,61 +242,30 @@ impl Sim {
         })))
     }
 
+    fn kind_of(&self, request: &Request) -> Kind {
+        match request.endpoint {
+            Endpoint::CountTokens => Kind::Count,
+            Endpoint::Messages if request.wants_compaction() => Kind::Compaction,
+            Endpoint::Messages if self.is_summary(request) => Kind::Summary,
+            Endpoint::Messages => Kind::Message,
+        }
+    }
+
+    /// Whether a summary is asked for, now or before a tool call in between.
+    fn is_summary(&self, request: &Request) -> bool {
+        persona::asks_for_summary(request) || {
+            let state = self.state();
+            request
+                .answered_calls()
+                .any(|id| state.summary_calls.contains(id))
+        }
+    }
+
     /// Called when the first byte of an answer leaves.
     pub(super) fn first_byte(&self, said: &Said, start: Moment) {
         self.state()
             .cache
             .commit(&said.workspace, &said.prompt, &said.plan, start);
-    }
-
-    fn open_entry(&self, arrival: &Arrival, account: Option<&Account>) -> Entry {
-        let hash = account.map_or("", |account| account.credential_hash.as_str());
-        let headers = arrival.headers.iter().map(|(name, value)| {
-            let secret = name == "x-api-key" || name == "authorization";
-            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            (
-                name.to_string(),
-                if secret {
-                    format!("hash:{hash}")
-                } else {
-                    value
-                },
-            )
-        });
-        Entry {
-            at: arrival.at.as_millis(),
-            request_id: arrival.request_id.clone(),
-            method: "POST".to_owned(),
-            path: arrival.path.clone(),
-            headers: headers.collect(),
-            body: self.options().keep_bodies.then(|| arrival.body.clone()),
-            model: None,
-            kind: Kind::Other,
-            streamed: false,
-            outcome: Outcome::Answered {
-                stop_reason: String::new(),
-            },
-            conversation: None,
-            message_id: None,
-            tokens: super::prices::Tokens::default(),
-            cost: super::prices::Cost::default(),
-            positions: 0,
-            read_position: None,
-            written_positions: Vec::new(),
-            broken_at: None,
-            transformations: Vec::new(),
-            prefix_mismatch: None,
-            applied_edits: Vec::new(),
-        }
-    }
-}
-
-fn kind_of(request: &Request) -> Kind {
-    match request.endpoint {
-        Endpoint::CountTokens => Kind::Count,
-        Endpoint::Messages if request.wants_compaction() => Kind::Compaction,
-        Endpoint::Messages if persona::asks_for_summary(request) => Kind::Summary,
-        Endpoint::Messages => Kind::Message,
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::binding::Transformation;
+use super::error::ApiError;
 use super::prices::{Cost, Tokens};
 
 /// What a request was for.
@@ -48,6 +49,16 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// The outcome of a refusal.
+    pub fn refused(error: &ApiError) -> Self {
+        Self::Refused {
+            status: error.status,
+            message: error.message.clone(),
+        }
+    }
+}
+
 /// Where a request departs from the one before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Break {
@@ -68,7 +79,7 @@ pub struct Entry {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// Headers in order; credentials are hashed.
+    /// Headers; credentials are hashed.
     pub headers: Vec<(String, String)>,
     /// The body as it arrived, if bodies are kept.
     #[serde(serialize_with = "as_text")]

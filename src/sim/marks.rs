@@ -103,7 +103,26 @@ pub fn collect(request: &Request) -> Checked<Vec<Mark>> {
         }
         shorter |= mark.lifetime == Lifetime::Minutes5;
     }
+    if !marks.is_empty() {
+        implicit(request, &mut marks);
+    }
     Ok(marks)
+}
+
+/// Where a client caches at all, the API marks the results of its own tools
+/// itself, for five minutes and beyond the limit.
+fn implicit(request: &Request, marks: &mut Vec<Mark>) {
+    let own = |block: &Block| {
+        let kind = kind(block);
+        kind.ends_with("_tool_result") && kind != "mcp_tool_result" && kind != "tool_result"
+    };
+    for (place, _) in blocks(request).filter(|(_, block)| own(block)) {
+        if !marks.iter().any(|mark| mark.place == place) {
+            let lifetime = Lifetime::Minutes5;
+            marks.push(Mark { place, lifetime });
+        }
+    }
+    marks.sort_by_key(|mark| mark.place);
 }
 
 /// All blocks that are rendered, in order.
@@ -271,6 +290,23 @@ mod tests {
             {"role": "assistant", "content": [{"type": "text", "text": "y"},
                 {"type": "thinking", "thinking": "t", "signature": "s"}]}]});
         assert_eq!(run(&body).unwrap()[0].place, Place::Message(1, 0));
+    }
+
+    /// Fact: with at least one mark the API marks results of server tools itself.
+    #[test]
+    fn results_of_server_tools_are_marked() {
+        let server = json!([{"type": "web_search_tool_result", "tool_use_id": "s", "content": []}]);
+        let with = |last: Value| {
+            let messages =
+                json!([user("x"), {"role": "assistant", "content": server}, user(json!([last]))]);
+            run(&json!({"messages": messages})).unwrap()
+        };
+        assert_eq!(with(json!({"type": "text", "text": "y"})), []);
+        let places: Vec<_> = with(marked("y", "1h"))
+            .iter()
+            .map(|mark| mark.place)
+            .collect();
+        assert_eq!(places, [Place::Message(1, 0), Place::Message(2, 0)]);
     }
 
     /// Fact: a mark is ephemeral, lives 5m or 1h, and has no other keys without their beta.

@@ -36,6 +36,8 @@ pub struct Message {
     pub transformations: Option<Value>,
     /// `context_management`, where edits were asked for.
     pub context_management: Option<Value>,
+    /// `diagnostics`, where they were asked for.
+    pub diagnostics: Option<Value>,
 }
 
 /// What a reply is finished with.
@@ -105,6 +107,7 @@ impl Finish<'_> {
             iterations: None,
             transformations: transformations.then(|| json!(self.verdict.transformations)),
             context_management: None,
+            diagnostics: None,
         }
     }
 
@@ -260,6 +263,9 @@ impl Finish<'_> {
                 block.insert(field.to_owned(), json!(seal.sign()));
                 index += 1;
             }
+            if kind(block) == "compaction" && block.get("content").is_none_or(Value::is_null) {
+                continue;
+            }
             if kind(block) == "compaction" {
                 // What comes after continues the summary, not what it stands for.
                 prefix = self.verdict.base;
@@ -325,6 +331,9 @@ impl Message {
                 "input_transformations",
                 transformations.clone(),
             );
+        }
+        if let Some(diagnostics) = &self.diagnostics {
+            put(&mut message, "diagnostics", diagnostics.clone());
         }
         if let Some(management) = &self.context_management {
             put(&mut message, "context_management", management.clone());

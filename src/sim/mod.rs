@@ -7,16 +7,17 @@
 //!
 //! | step | modules |
 //! |---|---|
-//! | who and what | `account`, `betas`, `encoding`, `request`, `fields`, `shape`, `block_types` |
+//! | who and what | `arrival`, `account`, `betas`, `encoding`, `request`, `fields`, `shape`, `block_types` |
 //! | is it legal | `roles`, `system_messages`, `pairing`, `tools`, `thinking`, `marks`, `limits` |
 //! | does thinking fit | `seal`, `binding`, `round_trip` |
 //! | what the model sees | `threads`, `pieces`, `edits`, `prompt`, `canonical`, `tokens` |
-//! | what it costs | `cache`, `prices`, `models` |
+//! | what it costs | `cache`, `diagnostics`, `prices`, `models` |
 //! | what is said | `reply`, `rule`, `persona`, `summary`, `compose`, `message` |
 //! | how it is sent | `stream`, `wire`, `fault`, `respond`, `serve` |
 //! | how it is told | `routes`, `control`, `exchange`, `ledger`, `catalog` |
 
 pub mod account;
+mod arrival;
 pub mod betas;
 pub mod binding;
 mod block_types;
@@ -26,6 +27,7 @@ mod catalog;
 pub mod clock;
 mod compose;
 mod control;
+mod diagnostics;
 pub mod edits;
 mod encoding;
 pub mod error;

@@ -96,7 +96,8 @@ pub struct Options {
     pub request_id_prefix: String,
     /// Largest request body in bytes, after decoding.
     pub body_limit: usize,
-    /// Whether the ledger keeps request bodies.
+    /// Whether the ledger keeps request bodies. A session of hundreds of long
+    /// requests is better told without.
     pub keep_bodies: bool,
     /// The clock for cache lifetimes.
     pub clock: Clock,

@@ -69,9 +69,9 @@ const REQUESTS: &[&str] = &[
     "summarize this conversation",
 ];
 
-/// Longest text that is searched for such a request: instructions are short,
-/// and a conversation that merely mentions one is not one.
-const LONGEST_INSTRUCTION: usize = 40_000;
+/// How far from its start and its end a text is searched for such a request:
+/// instructions stand there, and a transcript in between may mention anything.
+const SEARCHED: usize = 8_000;
 
 /// Whether a request asks for a summary.
 pub fn asks_for_summary(request: &Request) -> bool {
@@ -80,11 +80,9 @@ pub fn asks_for_summary(request: &Request) -> bool {
 
 fn instruction(request: &Request) -> Option<&Block> {
     let asks = |block: &&Block| {
-        let words = text(block, "text");
-        words.len() <= LONGEST_INSTRUCTION && {
-            let words = words.to_lowercase();
-            REQUESTS.iter().any(|request| words.contains(request))
-        }
+        let (start, end) = ends(text(block, "text"));
+        let words = format!("{start} {end}").to_lowercase();
+        REQUESTS.iter().any(|request| words.contains(request))
     };
     let last = request
         .messages
@@ -96,6 +94,23 @@ fn instruction(request: &Request) -> Option<&Block> {
     ending
         .filter(asks)
         .or_else(|| request.system.iter().find(asks))
+}
+
+/// The start and the end of a text.
+fn ends(words: &str) -> (&str, &str) {
+    let start = words
+        .char_indices()
+        .nth(SEARCHED)
+        .map_or(words.len(), |(at, _)| at);
+    let end = words
+        .char_indices()
+        .rev()
+        .nth(SEARCHED)
+        .map_or(0, |(at, _)| at);
+    (
+        words.get(..start).unwrap_or(words),
+        words.get(end.max(start)..).unwrap_or(""),
+    )
 }
 
 impl Persona {
@@ -170,7 +185,16 @@ impl Form {
             .fields
             .get("compaction")
             .and_then(|c| c.get("instructions"));
-        let asked = instruction(request).map_or("", |block| text(block, "text"));
+        // Behind a tool call the instruction is no longer the last thing said.
+        let blocks = request.messages.iter().flat_map(|message| &message.blocks);
+        let earlier = || {
+            blocks
+                .rev()
+                .find(|block| text(block, "text").contains("session_intent"))
+        };
+        let asked = instruction(request)
+            .or_else(earlier)
+            .map_or("", |block| text(block, "text"));
         let asked = compaction.and_then(Value::as_str).unwrap_or(asked);
         if asked.contains("<session_intent>") {
             Self::Tags
@@ -197,7 +221,7 @@ mod tests {
 
     fn asking() -> Request {
         let messages = json!([
-            user("fix /work/src/a.rs, never touch main"),
+            user("fix /project/src/a.rs, never touch main"),
             user("Write session_intent and so on as JSON")
         ]);
         request(&json!({"messages": messages}), &[])
@@ -228,7 +252,7 @@ mod tests {
         for key in super::super::summary::KEYS {
             assert!(summary.get(*key).is_some(), "{key}");
         }
-        assert_eq!(summary["files_touched"], json!(["/work/src/a.rs"]));
+        assert_eq!(summary["files_touched"], json!(["/project/src/a.rs"]));
     }
 
     #[test]

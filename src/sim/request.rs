@@ -163,6 +163,25 @@ impl Request {
         self.turns().last().is_some_and(Turn::only_results)
     }
 
+    /// Whether the request answers tool calls, whatever else it says with them.
+    pub fn answers_calls(&self) -> bool {
+        self.answered_calls().next().is_some()
+    }
+
+    /// The ids of the calls that the last user turn answers.
+    pub fn answered_calls(&self) -> impl Iterator<Item = &str> {
+        let last = self
+            .messages
+            .iter()
+            .rev()
+            .skip_while(|message| message.role == Role::System);
+        let turn = last.take_while(|message| message.role == Role::User);
+        let blocks = turn.flat_map(|message| &message.blocks);
+        blocks
+            .filter(|block| kind(block) == "tool_result")
+            .map(|block| text(block, "tool_use_id"))
+    }
+
     /// Whether this is a request for on-demand compaction.
     pub fn wants_compaction(&self) -> bool {
         self.endpoint == Endpoint::Messages

@@ -9,10 +9,12 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::arrival::Arrival;
 use super::clock::Moment;
 use super::error::ApiError;
-use super::exchange::{Answer, Arrival, Said};
+use super::exchange::{Answer, Said};
 use super::fault::Fault;
+use super::request::Endpoint;
 use super::state::Sim;
 use super::stream;
 use super::wire::{Ending, Kill, Script, Step};
@@ -25,8 +27,13 @@ const PAGE: &str = "<html><body><h1>502 Bad Gateway</h1></body></html>";
 const PIECES: usize = 8;
 
 /// Answers a request.
-pub(super) async fn respond(sim: &Sim, arrival: &Arrival, kill: Option<Kill>) -> Response {
-    let (answer, account) = sim.answer(arrival);
+pub(super) async fn respond(
+    sim: &Sim,
+    endpoint: Endpoint,
+    arrival: &Arrival,
+    kill: Option<Kill>,
+) -> Response {
+    let (answer, account) = sim.answer(endpoint, arrival);
     let mut response = match answer {
         Answer::Refusal(error) => refusal(&error, &arrival.request_id),
         Answer::Count(count) => plain(StatusCode::OK, &count),
@@ -246,4 +253,26 @@ fn rfc3339(moment: Moment) -> String {
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Clock;
+
+    /// Fact: the reset of a rate limit is an RFC 3339 time.
+    #[test]
+    fn moments_are_written_as_dates() {
+        let epoch = Moment::at_millis(0);
+        let table = [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_794_787_199, "2026-11-15T23:59:59Z"),
+        ];
+        for (seconds, text) in table {
+            let clock = Clock::frozen(epoch);
+            clock.advance(Duration::from_secs(seconds));
+            assert_eq!(rfc3339(clock.now()), text);
+        }
+    }
 }

@@ -20,10 +20,11 @@ pub fn check(request: &Request, options: &Options, issued: &Issued) -> Checked {
     let Some(latest) = turns.iter().rfind(|turn| turn.role == Role::Assistant) else {
         return Ok(());
     };
-    let in_loop = request.in_tool_loop();
     let model = request.model.id;
     let intact = whole(latest, model)
-        && (!in_loop || !options.loop_thinking_required || complete(latest, model, issued));
+        && (!request.answers_calls()
+            || !options.loop_thinking_required
+            || complete(latest, model, issued));
     if !intact {
         let thinking = latest
             .blocks
@@ -34,7 +35,7 @@ pub fn check(request: &Request, options: &Options, issued: &Issued) -> Checked {
             .map_or((0, 0), |at| (at.message, at.index));
         return Err(modified(place.0, place.1));
     }
-    if in_loop && request.thinking.is_manual() {
+    if request.in_tool_loop() && request.thinking.is_manual() {
         starts_with_thinking(request)
     } else {
         Ok(())

@@ -6,15 +6,17 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::error::ApiError;
-use super::exchange::Arrival;
+use super::account::Account;
+use super::arrival::Arrival;
+use super::error::{ApiError, Checked};
+use super::ledger::Outcome;
 use super::request::Endpoint;
 use super::respond::{plain, refusal, respond, stamp};
 use super::state::Sim;
 use super::wire::Kill;
-use super::{catalog, control, encoding};
+use super::{catalog, control};
 
 impl Sim {
     /// The whole surface, for a server of one's own. Faults that end the
@@ -38,7 +40,8 @@ impl Sim {
             .with_state(self.clone())
     }
 
-    fn request_id(&self) -> String {
+    /// A fresh `request-id`.
+    pub(super) fn request_id(&self) -> String {
         let serial = self.state().next_serial();
         format!("{}{serial:010}", self.options().request_id_prefix)
     }
@@ -66,50 +69,49 @@ async fn exchange(
     kill: Option<Extension<Kill>>,
     request: Request<Body>,
 ) -> Response {
-    let at = sim.clock().now();
-    let request_id = sim.request_id();
-    let (parts, body) = request.into_parts();
-    let limit = sim.options().body_limit;
-    let Ok(body) = axum::body::to_bytes(body, limit).await else {
-        let mut response = refusal(&encoding::too_large(), &request_id);
-        stamp(&mut response, &request_id, None, at);
-        return response;
-    };
-    let path = parts
-        .uri
-        .path_and_query()
-        .map_or("", |path| path.as_str())
-        .to_owned();
-    let arrival = Arrival {
-        endpoint,
-        request_id,
-        path,
-        headers: parts.headers,
-        body,
-        at,
-    };
-    respond(sim, &arrival, kill.map(|Extension(kill)| kill)).await
+    let arrival = Arrival::read(sim, request).await;
+    respond(sim, endpoint, &arrival, kill.map(|Extension(kill)| kill)).await
 }
 
-async fn models(State(sim): State<Sim>) -> Response {
-    plain(StatusCode::OK, &catalog::list(sim.options()))
+async fn models(State(sim): State<Sim>, request: Request) -> Response {
+    let list = Ok(catalog::list(sim.options()));
+    other(&sim, request, true, list).await
 }
 
-async fn model(State(sim): State<Sim>, Path(id): Path<String>) -> Response {
-    match catalog::one(sim.options(), &id) {
-        Some(item) => plain(StatusCode::OK, &item),
-        None => refusal(
-            &ApiError::new(404, format!("model: {id}")),
-            &sim.request_id(),
-        ),
-    }
+async fn model(State(sim): State<Sim>, Path(id): Path<String>, request: Request) -> Response {
+    let item = catalog::one(sim.options(), &id);
+    let item = item.ok_or_else(|| ApiError::new(404, format!("model: {id}")));
+    other(&sim, request, true, item).await
 }
 
 /// Clients ask this before anything else, to see whether the address is right.
-async fn hello() -> Response {
-    plain(StatusCode::OK, &json!({"message": "hello"}))
+async fn hello(State(sim): State<Sim>, request: Request) -> Response {
+    other(&sim, request, false, Ok(json!({"message": "hello"}))).await
 }
 
-async fn unknown(State(sim): State<Sim>) -> Response {
-    refusal(&ApiError::new(404, "Not Found"), &sim.request_id())
+async fn unknown(State(sim): State<Sim>, request: Request) -> Response {
+    other(&sim, request, false, Err(ApiError::new(404, "Not Found"))).await
+}
+
+/// Answers what has nothing to do with messages, and records it.
+async fn other(sim: &Sim, request: Request, closed: bool, answer: Checked<Value>) -> Response {
+    let arrival = Arrival::read(sim, request).await;
+    let account = Account::of(&arrival.headers, sim.options());
+    let mut entry = arrival.entry(sim, account.as_ref().ok());
+    let refused = account.as_ref().err().filter(|_| closed).cloned();
+    let mut response = match refused.map_or(answer, Err) {
+        Ok(body) => plain(StatusCode::OK, &body),
+        Err(error) => {
+            entry.outcome = Outcome::refused(&error);
+            refusal(&error, &arrival.request_id)
+        }
+    };
+    sim.state().entries.push(entry);
+    stamp(
+        &mut response,
+        &arrival.request_id,
+        account.as_ref().ok(),
+        arrival.at,
+    );
+    response
 }

@@ -123,7 +123,7 @@ pub fn apply(
             words,
             finish,
         } => {
-            let cycle = progress.next(conversation, digest, request.in_tool_loop());
+            let cycle = progress.next(conversation, digest, request.answers_calls());
             let tool = request.tools.iter().find(|tool| {
                 let wanted = name.as_deref().unwrap_or_else(|| text(tool, "name"));
                 text(tool, "name") == wanted && tool.contains_key("input_schema")
@@ -200,7 +200,7 @@ fn invent_value(name: &str, schema: Option<&Value>, serial: u64) -> Value {
         Some("array") => json!([]),
         Some("object") => json!({}),
         _ if name.contains("path") || name.contains("file") => {
-            json!(format!("/work/src/module_{serial}.rs"))
+            json!(format!("/project/src/module_{serial}.rs"))
         }
         _ if name.contains("command") => json!(format!("make step-{serial}")),
         _ => json!(format!("{name} {serial}")),
@@ -287,7 +287,7 @@ mod tests {
         let reply = run(&rule, &mut progress, &asked(), "1");
         assert_eq!(
             reply.content[0]["input"],
-            json!({"path": "/work/src/module_0.rs", "limit": 1})
+            json!({"path": "/project/src/module_0.rs", "limit": 1})
         );
     }
 

@@ -1,12 +1,13 @@
 //! The simulator's state and the handles by which a test controls it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::binding::Issued;
 use super::cache::Cache;
 use super::canonical::Digest;
 use super::clock::Clock;
+use super::diagnostics::Sent;
 use super::fault::{Fault, Queued, Target};
 use super::ledger::{Entry, Ledger};
 use super::options::Options;
@@ -41,6 +42,10 @@ pub(super) struct State {
     pub threads: Threads,
     /// The positions of the newest prompt of each conversation.
     pub prompts: HashMap<String, Vec<Digest>>,
+    /// Tool calls made by summarizers; what answers them is still about the summary.
+    pub summary_calls: HashSet<String>,
+    /// Prompts that later requests may ask about.
+    pub sent: Sent,
     pub entries: Vec<Entry>,
     pub serial: u64,
 }

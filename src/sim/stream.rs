@@ -169,6 +169,7 @@ mod tests {
             iterations: None,
             transformations: None,
             context_management: None,
+            diagnostics: None,
         };
         let name = |event: &Bytes| {
             let text = std::str::from_utf8(event).unwrap();

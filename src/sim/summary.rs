@@ -68,6 +68,10 @@ impl Findings {
             }
         }
         findings.files = files.into_iter().take(MOST_FILES).collect();
+        if findings.decisions.is_empty() {
+            // A transcript comes as one text of the user's; its end is where things stand.
+            findings.decisions = last_line(request).into_iter().collect();
+        }
         findings.next = findings.decisions.last().cloned().into_iter().collect();
         if findings.next.is_empty() {
             findings.next.push(findings.intent.clone());
@@ -156,6 +160,14 @@ impl Findings {
     }
 }
 
+fn last_line(request: &Request) -> Option<String> {
+    let blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    let words = blocks
+        .map(|block| text(block, "text"))
+        .find(|words| !words.is_empty())?;
+    words.lines().map(clip).rfind(|line| !line.is_empty())
+}
+
 fn push(list: &mut Vec<String>, words: &str) {
     let line = clip(words);
     if line.is_empty() || list.contains(&line) {
@@ -185,7 +197,7 @@ fn clip(words: &str) -> String {
 fn paths(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => {
-            let breaks = |c: char| c.is_whitespace() || "\"'`,;()[]{}<>:".contains(c);
+            let breaks = |c: char| c.is_whitespace() || "\"'`,;()[]{}<>:\\".contains(c);
             let words = text.split(breaks).map(|word| word.trim_end_matches('.'));
             found.extend(words.filter(|word| is_path(word)).map(str::to_owned));
         }

@@ -21,8 +21,19 @@ pub struct Decoder {
     begun: bool,
     event: Vec<u8>,
     data: Vec<u8>,
-    has_data: bool,
-    spoiled: bool,
+    state: State,
+}
+
+/// What is known of the current event's data.
+#[derive(Default, PartialEq, Eq)]
+enum State {
+    /// There has been none.
+    #[default]
+    Empty,
+    /// All of it so far has been kept.
+    Kept,
+    /// Some of it was over the limit, so the event is of no use.
+    Spoiled,
 }
 
 /// Takes the events of a stream.
@@ -43,13 +54,9 @@ impl Decoder {
         while let Some(end) = memchr::memchr2(b'\n', b'\r', piece) {
             let (head, rest) = piece.split_at(end);
             self.end_line(head, sink);
+            self.after_return = rest == b"\r";
             piece = match rest {
-                [b'\r', b'\n', rest @ ..] => rest,
-                [b'\r'] => {
-                    self.after_return = true;
-                    &[]
-                }
-                [_, rest @ ..] => rest,
+                [b'\r', b'\n', rest @ ..] | [_, rest @ ..] => rest,
                 [] => &[],
             };
         }
@@ -73,7 +80,7 @@ impl Decoder {
         self.keep(tail);
         let mut line = std::mem::take(&mut self.partial);
         if std::mem::take(&mut self.overlong) {
-            self.spoiled = true;
+            self.state = State::Spoiled;
         } else {
             self.line(&line, sink);
         }
@@ -113,27 +120,23 @@ impl Decoder {
             return;
         }
         if self.data.len() + value.len() >= LIMIT {
-            self.spoiled = true;
+            self.state = State::Spoiled;
             self.data.clear();
         }
-        if self.spoiled {
-            return;
+        match self.state {
+            State::Spoiled => return,
+            State::Empty => self.state = State::Kept,
+            State::Kept => self.data.push(b'\n'),
         }
-        if self.has_data {
-            self.data.push(b'\n');
-        }
-        self.has_data = true;
         self.data.extend_from_slice(value);
     }
 
     fn dispatch(&mut self, sink: &mut impl Sink) {
-        if self.has_data && !self.spoiled {
+        if std::mem::take(&mut self.state) == State::Kept {
             sink.event(&self.event, &self.data);
         }
         self.event.clear();
         self.data.clear();
-        self.has_data = false;
-        self.spoiled = false;
     }
 }
 
@@ -208,7 +211,7 @@ mod tests {
             endings in prop::collection::vec(prop_oneof!["\n", "\r", "\r\n"], 20),
             cuts in prop::collection::vec(0usize..200, 0..12),
         ) {
-            let stream: String = lines.iter().zip(&endings).map(|(line, end)| format!("{line}{end}")).collect();
+            let stream = lines.iter().zip(&endings).fold(String::new(), |text, (line, end)| text + line + end);
             let bytes = stream.as_bytes();
             let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.sort_unstable();

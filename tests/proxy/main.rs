@@ -8,6 +8,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::format_push_string,
     clippy::print_stdout,
     clippy::print_stderr,
     missing_docs

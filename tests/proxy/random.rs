@@ -3,7 +3,8 @@
 //! Most are valid, of every shape that framing, methods, headers and codings
 //! allow, and must come back from an echoing upstream unchanged. The rest are
 //! garbage, mutated or half sent, and must end in an error or a closed
-//! connection, soon. A seed reproduces a run: `LONGHAUL_TEST_SEED`.
+//! connection, soon. A seed reproduces a run (`LONGHAUL_TEST_SEED`);
+//! `LONGHAUL_TEST_REQUESTS` makes it longer.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -158,24 +159,19 @@ fn valid(client: &mut Client, rng: &mut Rng) {
 
 /// Something else; it must end soon.
 fn invalid(address: SocketAddr, rng: &mut Rng) {
-    let mut sent = match rng.u8(0..3) {
-        0 => (0..rng.usize(1..400)).map(|_| rng.u8(..)).collect(),
-        _ => {
-            let body = body(rng);
-            [
-                format!("{}content-length: {}\r\n\r\n", head(rng), body.len()).as_bytes(),
-                &body,
-            ]
-            .concat()
-        }
+    let mut sent = if rng.u8(0..3) == 0 {
+        (0..rng.usize(1..400)).map(|_| rng.u8(..)).collect()
+    } else {
+        let (head, body) = (head(rng), body(rng));
+        let head = format!("{head}content-length: {}\r\n\r\n", body.len());
+        [head.as_bytes(), &body].concat()
     };
-    match rng.u8(0..3) {
-        0 => sent.truncate(rng.usize(0..=sent.len())),
-        _ => {
-            for _ in 0..rng.usize(1..8) {
-                let at = rng.usize(0..sent.len().min(300));
-                sent[at] = rng.u8(..);
-            }
+    if rng.u8(0..3) == 0 {
+        sent.truncate(rng.usize(0..=sent.len()));
+    } else {
+        for _ in 0..rng.usize(1..8) {
+            let at = rng.usize(0..sent.len().min(300));
+            sent[at] = rng.u8(..);
         }
     }
     let mut client = Client::connect(address);
@@ -202,7 +198,11 @@ fn generated_requests_make_no_panic_no_hang_and_lose_no_byte() {
         .ok()
         .and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("seed {seed}");
+    let requests = std::env::var("LONGHAUL_TEST_REQUESTS").ok();
+    let requests = requests
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(REQUESTS);
+    println!("{requests} requests, seed {seed}");
     let proxy = Proxy::before(&format!("http://{}", echo()));
     let address = proxy.address;
     let threads: Vec<_> = (0..THREADS)
@@ -210,7 +210,7 @@ fn generated_requests_make_no_panic_no_hang_and_lose_no_byte() {
             std::thread::spawn(move || {
                 let mut rng = Rng::with_seed(seed.wrapping_add(thread as u64));
                 let mut client = Client::connect(address);
-                for _ in 0..REQUESTS / THREADS {
+                for _ in 0..requests / THREADS {
                     match rng.u8(0..10) {
                         0 => invalid(address, &mut rng),
                         1 if rng.u8(0..8) == 0 => client = Client::connect(address),

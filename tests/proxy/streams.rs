@@ -21,9 +21,9 @@ async fn upstream() -> SocketAddr {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
             tokio::spawn(async move {
-                let mut buffer = [0; 4096];
-                while !buffer.windows(4).any(|four| four == b"\r\n\r\n") {
-                    stream.read(&mut buffer).await.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n{}") {
+                    stream.read_buf(&mut head).await.unwrap();
                 }
                 stream.write_all(STREAM_HEAD.as_bytes()).await.unwrap();
                 for _ in 0..FRAMES {

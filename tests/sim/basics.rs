@@ -140,6 +140,8 @@ async fn large_bodies_are_refused() {
     let response = bench.send(&talk.body).await;
     assert_eq!(response.status, 413);
     assert_eq!(response.json()["error"]["type"], "request_too_large");
+    let outcome = bench.sim.ledger().last().unwrap().outcome.clone();
+    assert!(matches!(outcome, Outcome::Refused { status: 413, .. }));
 }
 
 /// Fact: a prompt over the window is refused with both numbers, verbatim.
@@ -288,4 +290,24 @@ async fn the_ledger_has_every_request() {
         message: "wibble: Extra inputs are not permitted".to_owned(),
     };
     assert_eq!(ledger.entries[1].outcome, refused);
+}
+
+/// What is not for messages is recorded too, so that a proxy's passing on shows.
+#[tokio::test]
+async fn other_paths_are_recorded() {
+    let mut bench = Bench::new().await;
+    assert_eq!(
+        bench.post("/v1/files?x=1", &json!({"a": 1})).await.status,
+        404
+    );
+    let ledger = bench.sim.ledger();
+    let entry = ledger.last().unwrap();
+    assert_eq!(
+        (entry.method.as_str(), entry.path.as_str()),
+        ("POST", "/v1/files?x=1")
+    );
+    assert_eq!(entry.json(), Some(json!({"a": 1})));
+    bench.key.clear();
+    assert_eq!(bench.get("/v1/models").await.status, 401);
+    assert_eq!(bench.get("/api/hello").await.status, 200);
 }

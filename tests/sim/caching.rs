@@ -202,3 +202,44 @@ async fn the_bill_follows_the_price_steps() {
         );
     }
 }
+
+/// Fact: `diagnostics` say which layer changed since the previous message.
+#[tokio::test]
+async fn diagnostics_name_the_layer_that_changed() {
+    let bench = Bench::new().await;
+    let first = conversation(2).with("diagnostics", json!({"previous_message_id": null}));
+    let message = bench.send(&first.body).await.message();
+    assert_eq!(message["diagnostics"], Value::Null);
+    let next = first.with("diagnostics", json!({"previous_message_id": message["id"]}));
+    let mut messages = next.clone();
+    messages.messages()[0]["content"] = json!("another question");
+    let mut grown = next.clone();
+    grown.push("assistant", "so");
+    grown.user("and?");
+    let unknown = json!({"previous_message_id": "msg_unknown"});
+    let table = [
+        (grown, None),
+        (messages, Some("messages_changed")),
+        (
+            next.clone().with("system", json!("other")),
+            Some("system_changed"),
+        ),
+        (
+            next.clone().with("tools", read_tool()),
+            Some("tools_changed"),
+        ),
+        (
+            next.clone().with("model", json!("claude-fable-5")),
+            Some("model_changed"),
+        ),
+        (
+            next.with("diagnostics", unknown),
+            Some("previous_message_not_found"),
+        ),
+    ];
+    for (talk, reason) in table {
+        let message = bench.send(&talk.body).await.message();
+        let found = message["diagnostics"]["cache_miss_reason"]["type"].as_str();
+        assert_eq!(found, reason);
+    }
+}

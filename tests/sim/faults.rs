@@ -173,6 +173,10 @@ async fn a_header_names_a_fault() {
         .request("/v1/messages", &plain())
         .header("x-sim-fault", "529");
     assert_eq!(read(request).await.status, 529);
+    let request = bench
+        .request("/v1/messages", &plain())
+        .header("x-sim-fault", "misspelt");
+    assert_eq!(read(request).await.status, 400);
     assert_eq!(bench.send(&plain()).await.status, 200);
 }
 

@@ -80,11 +80,30 @@ async fn slow_and_hanging_summarizers() {
     assert!(!within(Persona::Hanging, 300).await);
 }
 
-/// A summarizer that calls a tool instead of writing.
+/// A summarizer that calls a tool instead of writing is still the summarizer
+/// when the call is answered.
 #[tokio::test]
 async fn a_summarizer_may_call_a_tool() {
     let bench = Bench::new().await;
-    bench.sim.set_persona(Persona::CallsTool);
-    let body = asking().with("tools", crate::support::read_tool()).body;
-    assert_eq!(bench.send(&body).await.message()["stop_reason"], "tool_use");
+    bench.sim.push_persona(Persona::CallsTool);
+    let mut talk = asking().with("tools", crate::support::read_tool());
+    assert_eq!(talk.turn(&bench).await["stop_reason"], "tool_use");
+    talk.answer_calls("write the summary, do not call tools");
+    let message = talk.turn(&bench).await;
+    let text = message["content"][0]["text"].as_str().unwrap();
+    assert!(serde_json::from_str::<Value>(text).is_ok(), "{text}");
+    assert_eq!(bench.sim.ledger().last().unwrap().kind, Kind::Summary);
+}
+
+/// A long transcript with the instruction behind it is recognised.
+#[tokio::test]
+async fn a_long_transcript_is_recognised() {
+    let bench = Bench::new().await;
+    let mut talk = Talk::new(PLAIN);
+    let transcript = crate::support::filler(20_000);
+    talk.user(format!(
+        "user: port src/a.rs\n{transcript}\nNow write session_intent and the rest."
+    ));
+    talk.turn(&bench).await;
+    assert_eq!(bench.sim.ledger().last().unwrap().kind, Kind::Summary);
 }

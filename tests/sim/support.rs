@@ -91,7 +91,12 @@ impl Bench {
     }
 
     pub async fn get(&self, path: &str) -> Response {
-        read(self.client.get(format!("{}{path}", self.sim.url()))).await
+        read(
+            self.client
+                .get(format!("{}{path}", self.sim.url()))
+                .header("x-api-key", &self.key),
+        )
+        .await
     }
 
     pub async fn send(&self, body: &Value) -> Response {

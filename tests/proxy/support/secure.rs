@@ -54,9 +54,12 @@ impl Authority {
     /// For `[tls]`.
     pub fn config(&self) -> String {
         format!(
-            "[tls]\ncert = {:?}\nkey = {:?}\n",
-            self.file("cert.pem"),
-            self.file("key.pem")
+            "[tls]
+cert = '{}'
+key = '{}'
+",
+            self.file("cert.pem").display(),
+            self.file("key.pem").display()
         )
     }
 

@@ -1,0 +1,23 @@
+# One command for each thing a person wants to know.
+#
+#   make test    does it work?      everything, on a fresh machine
+#   make bench   is it fast?        beside nginx, in one run
+#   make prove   does it hold up?   the long suites; results in tests/RESULTS.md
+
+.PHONY: test check bench prove
+
+test:
+	cargo test --locked
+
+# What a change must pass besides the tests.
+check:
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+
+bench:
+	command -v nginx > /dev/null || (apt-get update -q && apt-get install -q -y nginx-light)
+	cargo bench --locked --bench proxy
+
+prove:
+	tests/prove

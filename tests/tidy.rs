@@ -1,0 +1,104 @@
+//! The shape of the source: layers, headers, size, and what must not be in it.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                found.push((name, text));
+            }
+        }
+    }
+    assert!(!found.is_empty());
+    found
+}
+
+/// What each folder may not mention, because of the layer it belongs to.
+#[test]
+fn no_layer_reaches_into_a_layer_it_must_not_know() {
+    let rows: [(&str, &[&str]); 4] = [
+        (
+            "src/wire",
+            &[
+                "crate::server",
+                "crate::upstream",
+                "crate::app",
+                "crate::cli",
+                "crate::config",
+                "crate::metrics",
+                "tokio::",
+                "std::time",
+                "std::net",
+                "std::fs",
+            ],
+        ),
+        (
+            "src/upstream",
+            &[
+                "crate::server",
+                "crate::app",
+                "crate::cli",
+                "crate::config",
+                "crate::metrics",
+            ],
+        ),
+        ("src/server", &["crate::app", "crate::cli"]),
+        (
+            "src/sim",
+            &[
+                "crate::server",
+                "crate::upstream",
+                "crate::app",
+                "crate::cli",
+                "crate::config",
+                "crate::metrics",
+                "crate::wire",
+            ],
+        ),
+    ];
+    for (folder, forbidden) in rows {
+        for (name, text) in files(folder) {
+            for word in forbidden {
+                assert!(!text.contains(word), "{name} mentions {word}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    for (name, text) in files("src")
+        .into_iter()
+        .chain(files("tests"))
+        .chain(files("benches"))
+    {
+        assert!(
+            text.starts_with("//! "),
+            "{name} does not open with what it is for"
+        );
+    }
+}
+
+#[test]
+fn no_file_holds_more_than_one_can_read() {
+    for (name, text) in files("src") {
+        let lines = text.lines().count();
+        assert!(
+            lines <= 450,
+            "{name} has {lines} lines: does it hold one idea?"
+        );
+    }
+}
