@@ -269,7 +269,8 @@ mod tests {
     #[test]
     fn a_compaction_may_come_last() {
         let block = json!({"type": "compaction", "content": "so far"});
-        assert_eq!(refuse(NEW, json!([assistant(json!([block]))])), None);
+        let body = json!({"model": NEW, "messages": [assistant(json!([block]))]});
+        assert_eq!(refusal(&body, &[beta::COMPACT_ON_DEMAND], check), None);
     }
 
     /// Fact: the four texts against empty content.
