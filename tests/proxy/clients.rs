@@ -275,12 +275,18 @@ fn whole_session(sdk: &Sdk) {
         assert!(refusal.contains(wanted), "{refusal}");
     }
     for entry in &entries {
-        assert_eq!(entry.broken_at, None, "a history changed: {}", entry.path);
+        // Only a compaction that the SDK asked for changes a history.
+        let first = entry
+            .json()
+            .map(|body| body["messages"][0]["content"][0]["type"].clone());
+        if first.is_none_or(|first| first != "compaction") {
+            assert_eq!(entry.broken_at, None, "a history changed: {}", entry.path);
+        }
         assert_eq!(entry.prefix_mismatch, None);
         assert!(entry.transformations.is_empty());
     }
     let continued = entries.iter().filter(|entry| thread(entry) == "continue");
-    assert_eq!(continued.count(), 6, "two runners, three continued turns");
+    assert_eq!(continued.count(), 14, "of two runners and two that compact");
 }
 
 fn thread(entry: &Entry) -> String {

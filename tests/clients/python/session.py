@@ -313,6 +313,32 @@ def tool_runner_streamed():
     return calls
 
 
+def compacting_runner(stream, question):
+    """The runner has the API compact the conversation and goes on from the summary."""
+    calls, turns = [], []
+    runner_script()
+    runner = client.beta.messages.tool_runner(
+        tools=runner_tools(calls), betas=["compact-2026-09-04"], stream=stream,
+        **asking(question, model=BINDING))
+    for turn in runner:
+        turns.append(turn.get_final_message() if stream else turn)
+        if len(turns) == 2:
+            runner.compact_before_next_turn()
+    sim("rule", {"type": "text"})
+    assert [turn.stop_reason for turn in turns[:3]] == ["tool_use", "tool_use", "compaction"]
+    assert turns[2].content[0].signature
+    assert text_of(turns[-1]) == "All found."
+    return [turn.usage.input_tokens for turn in turns]
+
+
+def compaction():
+    return compacting_runner(False, "look up until it is too much")
+
+
+def compaction_streamed():
+    return compacting_runner(True, "look up until it is too much to tell")
+
+
 # The prompt cache
 
 
@@ -485,7 +511,8 @@ SESSION = [
     plain_call, raw_response, large_body, count_tokens, models,
     stream_helper, raw_stream, stream_equals_plain, abandoned_stream,
     tool_loop, tool_loop_streamed, thinking_round_trip, thinking_round_trip_streamed,
-    changed_thinking, tool_runner, tool_runner_streamed, prompt_cache,
+    changed_thinking, tool_runner, tool_runner_streamed, compaction,
+    compaction_streamed, prompt_cache,
     bad_request, prompt_too_long, wrong_key, other_statuses, rate_limit_is_waited_for,
     overload_is_retried, no_retry_when_told_so, reset_before_the_answer_is_retried, timeout,
     error_event, cut_stream, cut_answer, stream_without_its_last_events, many_at_once,

@@ -245,6 +245,10 @@ const session = {
     return calls.sort();
   },
 
+  compaction: () => compactingRunner(false, 'look up until it is too much'),
+
+  compaction_streamed: () => compactingRunner(true, 'look up until it is too much to tell'),
+
   // The prompt cache
 
   async prompt_cache() {
@@ -487,6 +491,26 @@ const runnerTools = (calls) => [
     },
   }),
 ];
+
+/** The runner has the API compact the conversation and goes on from the summary. */
+async function compactingRunner(stream, question) {
+  const turns = [];
+  await runnerScript();
+  const runner = client.beta.messages.toolRunner({
+    ...asking(question, { model: BINDING, tools: runnerTools([]), betas: ['compact-2026-09-04'] }),
+    stream,
+  });
+  for await (const turn of runner) {
+    turns.push(stream ? await turn.finalMessage() : turn);
+    if (turns.length === 2) runner.compactBeforeNextTurn();
+  }
+  await sim('rule', { type: 'text' });
+  const reasons = turns.map((turn) => turn.stop_reason);
+  assert.deepEqual(reasons.slice(0, 3), ['tool_use', 'tool_use', 'compaction']);
+  assert.ok(turns[2].content[0].signature);
+  assert.equal(textOf(turns.at(-1)), 'All found.');
+  return turns.map((turn) => turn.usage.input_tokens);
+}
 
 /** The events that came before an error, and the error. */
 async function readToTheEnd(question) {
