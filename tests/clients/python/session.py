@@ -139,7 +139,7 @@ def stream_helper():
 
 
 def raw_stream():
-    sim("replies", {"content": [call("read", path="/work/ä.txt")]})
+    sim("replies", {"content": [call("read", path="/project/ä.txt")]})
     kinds, arguments, usage, reason = [], "", None, None
     for event in client.messages.create(**asking("stream a call", tools=TOOLS), stream=True):
         kinds.append(event.type)
@@ -147,7 +147,7 @@ def raw_stream():
             arguments += event.delta.partial_json
         if event.type == "message_delta":
             usage, reason = event.usage, event.delta.stop_reason
-    assert json.loads(arguments) == {"path": "/work/ä.txt"}
+    assert json.loads(arguments) == {"path": "/project/ä.txt"}
     assert kinds[0] == "message_start" and kinds[-1] == "message_stop"
     assert reason == "tool_use" and usage.output_tokens > 1
     return [kinds, usage.output_tokens]
@@ -210,7 +210,7 @@ def loop_script():
     sim("replies", [
         {"with_thinking": True,
          "content": [{"type": "text", "text": "Let me look."},
-                     call("read", path="/work/a"), call("read", path="/work/missing")]},
+                     call("read", path="/project/a"), call("read", path="/project/missing")]},
         {"with_thinking": True, "content": [call("run", command="make \"all\"\n")]},
         {"with_thinking": True,
          "content": [call("run", command="a"), call("run", command="b"), call("read", path="c")]},

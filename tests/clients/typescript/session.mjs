@@ -131,7 +131,7 @@ const session = {
   },
 
   async raw_stream() {
-    await sim('replies', { content: [call('read', { path: '/work/ä.txt' })] });
+    await sim('replies', { content: [call('read', { path: '/project/ä.txt' })] });
     const kinds = [];
     let [input, usage, reason] = [''];
     for await (const event of await client.messages.create({
@@ -142,7 +142,7 @@ const session = {
       if (event.delta?.type === 'input_json_delta') input += event.delta.partial_json;
       if (event.type === 'message_delta') [usage, reason] = [event.usage, event.delta.stop_reason];
     }
-    assert.deepEqual(JSON.parse(input), { path: '/work/ä.txt' });
+    assert.deepEqual(JSON.parse(input), { path: '/project/ä.txt' });
     assert.equal(kinds[0], 'message_start');
     assert.equal(kinds.at(-1), 'message_stop');
     assert.equal(reason, 'tool_use');
@@ -452,8 +452,8 @@ const loopScript = () =>
       with_thinking: true,
       content: [
         { type: 'text', text: 'Let me look.' },
-        call('read', { path: '/work/a' }),
-        call('read', { path: '/work/missing' }),
+        call('read', { path: '/project/a' }),
+        call('read', { path: '/project/missing' }),
       ],
     },
     { with_thinking: true, content: [call('run', { command: 'make "all"\n' })] },
