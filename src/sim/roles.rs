@@ -172,11 +172,13 @@ fn last(request: &Request) -> Checked {
     Ok(())
 }
 
-/// Whether an assistant turn is a paused one, to be resumed: it has a server tool.
+/// Whether an assistant turn is to be resumed: it was paused in a server tool or
+/// after a compaction, or it is all that a compaction left.
 fn resumes(turn: &Turn<'_>) -> bool {
     turn.blocks.last().is_some_and(|placed| {
         let kind = kind(placed.block);
-        kind == "server_tool_use" || (kind.ends_with("_tool_result") && kind != "tool_result")
+        matches!(kind, "server_tool_use" | "compaction")
+            || (kind.ends_with("_tool_result") && kind != "tool_result")
     })
 }
 
@@ -260,6 +262,15 @@ mod tests {
             refuse(NEW, json!([user("x"), assistant(json!([block]))])),
             None
         );
+    }
+
+    /// Fact: the SDKs' tool runners send nothing but the compaction block after they
+    /// had the history compacted, and go on from there.
+    #[test]
+    fn a_compaction_may_come_last() {
+        let block = json!({"type": "compaction", "content": "so far"});
+        let body = json!({"model": NEW, "messages": [assistant(json!([block]))]});
+        assert_eq!(refusal(&body, &[beta::COMPACT_ON_DEMAND], check), None);
     }
 
     /// Fact: the four texts against empty content.

@@ -13,8 +13,8 @@ use super::ledger::{Entry, Ledger};
 use super::options::Options;
 use super::persona::Persona;
 use super::reply::Reply;
-use super::request::Message;
 use super::rule::{Progress, Rule};
+use super::threads::Threads;
 use super::tokens::Counter;
 
 /// A simulated upstream; clones are the same one.
@@ -39,8 +39,7 @@ pub(super) struct State {
     pub persona: Persona,
     pub personas: VecDeque<Persona>,
     pub issued: Issued,
-    /// Server-held histories by workspace and the id of their last message.
-    pub threads: HashMap<(String, String), Vec<Message>>,
+    pub threads: Threads,
     /// The positions of the newest prompt of each conversation.
     pub prompts: HashMap<String, Vec<Digest>>,
     /// Tool calls made by summarizers; what answers them is still about the summary.

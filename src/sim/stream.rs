@@ -115,7 +115,7 @@ fn split(block: &Block, size: usize) -> (Value, Vec<Value>) {
         "compaction" => {
             blank("content", Value::Null);
             let mut delta = json!({"type": "compaction_delta"});
-            for field in ["content", "encrypted_content", "signature"] {
+            for field in ["content", "encrypted_content"] {
                 if let Some(value) = block.get(field) {
                     put(&mut delta, field, value.clone());
                 }
@@ -125,9 +125,6 @@ fn split(block: &Block, size: usize) -> (Value, Vec<Value>) {
         // Redacted thinking and results of server tools come whole.
         _ => Vec::new(),
     };
-    if kind(block) == "compaction" {
-        head.shift_remove("signature");
-    }
     (Value::Object(head), deltas)
 }
 
@@ -244,10 +241,20 @@ mod tests {
         );
     }
 
-    /// Fact: a compaction comes as one delta with the whole summary.
+    /// Fact: a compaction comes as one delta with the whole summary; the SDKs know no
+    /// signature in a delta and keep the one of the block as it starts.
     #[test]
     fn a_compaction_is_one_delta() {
         let blocks = json!([{"type": "compaction", "content": "long summary", "signature": "s"}]);
+        let (start, deltas) = split(blocks[0].as_object().unwrap(), 40);
+        assert_eq!(
+            start,
+            json!({"type": "compaction", "content": null, "signature": "s"})
+        );
+        assert_eq!(
+            deltas,
+            [json!({"type": "compaction_delta", "content": "long summary"})]
+        );
         assert!(names(&blocks).contains(&"compaction_delta".to_owned()));
         assert_eq!(names(&blocks).len(), 7);
     }

@@ -1,7 +1,8 @@
 //! Server-held threads, and which requests belong to one conversation.
 //!
 //! A client that continues a thread sends only what is new; the rest is kept
-//! here under the id of the last message. An upstream without threads says so
+//! here under the id of the last message, `system` and `tools` included, and
+//! must not be sent again. An upstream without threads says so
 //! with a code that makes SDKs resend the full history.
 
 use std::collections::HashMap;
@@ -14,17 +15,26 @@ use super::error::{ApiError, Checked};
 use super::exchange::Judged;
 use super::message::Message as Answered;
 use super::options::Options;
-use super::request::{Message, Request, Role};
+use super::request::{Block, Message, Request, Role};
 use super::state::State;
 
-type Histories = HashMap<(String, String), Vec<Message>>;
+/// Threads by workspace and the id of their last message.
+pub(super) type Threads = HashMap<(String, String), Held>;
 
-/// Puts the held history in front of what a continued thread sends.
+/// What is kept of a thread.
+#[derive(Debug)]
+pub(super) struct Held {
+    system: Vec<Block>,
+    tools: Vec<Block>,
+    messages: Vec<Message>,
+}
+
+/// Puts what is held in front of what a continued thread sends.
 pub(super) fn expand(
     request: &mut Request,
     account: &Account,
     options: &Options,
-    histories: &Histories,
+    threads: &Threads,
 ) -> Checked {
     let Some(thread) = request
         .fields
@@ -46,7 +56,13 @@ pub(super) fn expand(
                 .get("previous_message_id")
                 .and_then(Value::as_str)
                 .unwrap_or("");
-            let history = histories
+            let repeated = [("system", &request.system), ("tools", &request.tools)];
+            if let Some((field, _)) = repeated.iter().find(|(_, blocks)| !blocks.is_empty()) {
+                return Err(ApiError::invalid(format!(
+                    "{field}: cannot be set when a thread is continued"
+                )));
+            }
+            let held = threads
                 .get(&(account.workspace.clone(), id.to_owned()))
                 .ok_or_else(|| {
                     ApiError::invalid(format!(
@@ -54,7 +70,9 @@ pub(super) fn expand(
                     ))
                     .with_code("thread_not_found")
                 })?;
-            request.messages.splice(0..0, history.iter().cloned());
+            request.system.clone_from(&held.system);
+            request.tools.clone_from(&held.tools);
+            request.messages.splice(0..0, held.messages.iter().cloned());
             Ok(())
         }
         _ => Err(ApiError::invalid(
@@ -74,15 +92,19 @@ pub(super) fn remember(state: &mut State, judged: &Judged, message: &Answered) {
     {
         return;
     }
-    let mut history = judged.request.messages.clone();
-    history.push(Message {
+    let mut messages = judged.request.messages.clone();
+    messages.push(Message {
         role: Role::Assistant,
         blocks: message.content.clone(),
         fleeting: false,
     });
     state.threads.insert(
         (judged.account.workspace.clone(), message.id.clone()),
-        history,
+        Held {
+            system: judged.request.system.clone(),
+            tools: judged.request.tools.clone(),
+            messages,
+        },
     );
 }
 

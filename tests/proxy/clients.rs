@@ -1,1 +1,393 @@
-//! To come.
+//! The official SDKs, as people install them, through the proxy.
+//!
+//! Each SDK runs the session in `tests/clients` twice: through the proxy and
+//! straight against a simulator of its own. What it prints must be the same,
+//! and so must everything that the simulators noted down. The SDKs come from
+//! their registries, pinned, and are kept in the target folder between runs.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use longhaul::sim::{Entry, Key, Options, Outcome, Running, Sim};
+use tokio::runtime::Runtime;
+
+use crate::support::{LAST_CHUNK, Proxy, Step, Tap, chunk};
+
+const KEY: &str = "sk-ant-test";
+
+/// A simulator with a key, a model with a small window, and a task to serve it.
+struct Upstream {
+    sim: Running,
+    _runtime: Runtime,
+}
+
+impl Upstream {
+    fn start(threads: bool) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let options = Options {
+            threads,
+            keys: vec![Key {
+                credential: KEY.to_owned(),
+                organization: "org_clients".to_owned(),
+                workspace: "wrkspc_clients".to_owned(),
+            }],
+            ..Options::default().with_window("claude-haiku-4-5", 5_000)
+        };
+        let sim = runtime.block_on(Sim::start(options)).unwrap();
+        Self {
+            sim,
+            _runtime: runtime,
+        }
+    }
+
+    /// Every request for a message or a count.
+    fn entries(&self) -> Vec<Entry> {
+        let mut entries = self.sim.ledger().entries;
+        entries.retain(|entry| entry.path.starts_with("/v1/messages"));
+        entries
+    }
+}
+
+/// An SDK, installed.
+struct Sdk {
+    program: PathBuf,
+    script: PathBuf,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl Sdk {
+    fn python() -> Self {
+        let source = sources("python");
+        let requirements = source.join("requirements.txt");
+        let version = run(Command::new("python3").arg("-VV"));
+        let pins = fs::read(&requirements).unwrap();
+        // What is installed is compiled for one version of the language.
+        let folder = installed("python", &[&pins, &version.stdout], |folder| {
+            let pip = |python: &Path| {
+                let mut command = Command::new(python);
+                command.args(["-m", "pip", "install", "--quiet", "--no-input"]);
+                command.args(["--disable-pip-version-check", "-r"]);
+                command.arg(&requirements);
+                command
+            };
+            let environment = folder.join("environment");
+            let made = Command::new("python3")
+                .args(["-m", "venv"])
+                .arg(&environment)
+                .output()
+                .is_ok_and(|made| made.status.success());
+            if made {
+                run(&mut pip(&environment.join("bin/python")));
+            } else {
+                // Some systems ship Python without what an environment needs.
+                let _ = fs::remove_dir_all(&environment);
+                run(pip(Path::new("python3"))
+                    .arg("--target")
+                    .arg(folder.join("packages")));
+            }
+        });
+        let own = folder.join("environment/bin/python");
+        let packages = folder.join("packages");
+        Self {
+            program: if own.exists() { own } else { "python3".into() },
+            script: source.join("session.py"),
+            variables: if packages.exists() {
+                vec![("PYTHONPATH", packages.into_os_string())]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    fn typescript() -> Self {
+        let source = sources("typescript");
+        let files = ["package.json", "package-lock.json"];
+        let pins = files.map(|name| fs::read(source.join(name)).unwrap());
+        let folder = installed("typescript", &[&pins[0], &pins[1]], |folder| {
+            for (name, content) in files.iter().zip(&pins) {
+                fs::write(folder.join(name), content).unwrap();
+            }
+            run(Command::new("npm")
+                .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+                .current_dir(folder));
+        });
+        // Packages are looked for beside the script, so it stands beside them.
+        let session = fs::read(source.join("session.mjs")).unwrap();
+        let hash = blake3::hash(&session).to_hex();
+        let script = folder.join(format!("session-{}.mjs", &hash[..16]));
+        replace(&script, &session);
+        Self {
+            program: "node".into(),
+            script,
+            variables: Vec::new(),
+        }
+    }
+
+    /// Runs these checks, or all; the lines it printed.
+    fn session(&self, base: &str, simulator: &str, checks: &[&str]) -> Vec<String> {
+        let mut command = Command::new(&self.program);
+        command.arg(&self.script).args(checks);
+        // Settings of whoever runs the tests would reach the SDK.
+        for (name, _) in std::env::vars_os() {
+            let upper = name.to_string_lossy().to_uppercase();
+            if upper.starts_with("ANTHROPIC_") || upper.ends_with("_PROXY") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .envs(self.variables.iter().cloned())
+            .env("ANTHROPIC_BASE_URL", base)
+            .env("ANTHROPIC_API_KEY", KEY)
+            .env("SIM_URL", simulator)
+            .env("PYTHONIOENCODING", "utf-8")
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        let output = run(&mut command);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        assert!(!lines.is_empty(), "the session checked nothing");
+        assert!(lines.iter().all(|line| line.starts_with("ok ")), "{text}");
+        lines
+    }
+}
+
+fn sources(language: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/clients")
+        .join(language)
+}
+
+/// Writes a file so that nobody sees half of it.
+fn replace(path: &Path, content: &[u8]) {
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap()).unwrap();
+    file.write_all(content).unwrap();
+    file.persist(path).unwrap();
+}
+
+/// Runs a command to its good end.
+fn run(command: &mut Command) -> Output {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("these tests need {name}, which cannot be run: {error}"));
+    assert!(
+        output.status.success(),
+        "{name} ended with {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// The folder that belongs to these pins; made by `install` if it is not there.
+fn installed(language: &str, pins: &[&[u8]], install: impl FnOnce(&Path)) -> PathBuf {
+    let hash = blake3::hash(&pins.concat()).to_hex();
+    let clients = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .unwrap()
+        .join("clients");
+    fs::create_dir_all(&clients).unwrap();
+    let folder = clients.join(format!("{language}-{}", &hash[..16]));
+    // Another test, or another run of the tests, may be at it.
+    let lock = fs::File::create(folder.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    let complete = folder.join("complete");
+    if !complete.exists() {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        install(&folder);
+        fs::write(complete, "").unwrap();
+    }
+    folder
+}
+
+/// Headers that belong to one connection, and one that tells how often the SDK
+/// itself sent the request: where an idle connection turns out to be dead the
+/// proxy is first to try a new one.
+const OWN_HEADERS: [&str; 3] = ["host", "connection", "x-stainless-retry-count"];
+
+/// What a simulator noted about the requests.
+fn noted(entries: &[Entry]) -> Vec<String> {
+    let line = |entry: &Entry| {
+        let mut headers: Vec<String> = entry
+            .headers
+            .iter()
+            .filter(|(name, _)| !OWN_HEADERS.contains(&name.as_str()))
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        headers.sort();
+        format!(
+            "{} {} {:?} {:?} {:?} {headers:?} {}",
+            entry.method,
+            entry.path,
+            entry.outcome,
+            entry.tokens,
+            entry.written_positions,
+            String::from_utf8_lossy(entry.body.as_deref().unwrap_or_default())
+        )
+    };
+    let mut lines: Vec<String> = entries.iter().map(line).collect();
+    // Some requests are made at once.
+    lines.sort();
+    lines
+}
+
+fn assert_same(through: &[String], direct: &[String]) {
+    for (ours, theirs) in through.iter().zip(direct) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(through.len(), direct.len());
+}
+
+/// The whole session: the SDK notices nothing, and neither does the API.
+fn whole_session(sdk: &Sdk) {
+    let (upstream, alone) = (Upstream::start(true), Upstream::start(true));
+    let proxy = Proxy::before(&upstream.sim.url());
+    let base = format!("http://{}", proxy.address);
+    let through = sdk.session(&base, &upstream.sim.url(), &[]);
+    let direct = sdk.session(&alone.sim.url(), &alone.sim.url(), &[]);
+    assert_same(&through, &direct);
+
+    let entries = upstream.entries();
+    assert_same(&noted(&entries), &noted(&alone.entries()));
+    let refusals: Vec<&str> = entries
+        .iter()
+        .filter_map(|entry| match &entry.outcome {
+            Outcome::Refused { message, .. } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect();
+    let wanted = [
+        "bound to a different conversation",
+        "`tool_use` ids were found without",
+        "prompt is too long",
+        "invalid x-api-key",
+    ];
+    assert_eq!(refusals.len(), wanted.len(), "{refusals:?}");
+    for (refusal, wanted) in refusals.iter().zip(wanted) {
+        assert!(refusal.contains(wanted), "{refusal}");
+    }
+    for entry in &entries {
+        // Only a compaction that the SDK asked for changes a history.
+        let first = entry
+            .json()
+            .map(|body| body["messages"][0]["content"][0]["type"].clone());
+        if first.is_none_or(|first| first != "compaction") {
+            assert_eq!(entry.broken_at, None, "a history changed: {}", entry.path);
+        }
+        assert_eq!(entry.prefix_mismatch, None);
+        assert!(entry.transformations.is_empty());
+    }
+    let continued = entries.iter().filter(|entry| thread(entry) == "continue");
+    assert_eq!(continued.count(), 14, "of two runners and two that compact");
+}
+
+fn thread(entry: &Entry) -> String {
+    let kind = entry.json().map(|body| body["thread"]["type"].clone());
+    let kind = kind.and_then(|kind| kind.as_str().map(str::to_owned));
+    kind.unwrap_or_default()
+}
+
+/// An API without threads: the runner sends its whole history instead.
+fn refused_threads(sdk: &Sdk) {
+    let checks = ["tool_runner", "tool_runner_streamed"];
+    let (upstream, alone) = (Upstream::start(false), Upstream::start(false));
+    let proxy = Proxy::before(&upstream.sim.url());
+    let base = format!("http://{}", proxy.address);
+    let through = sdk.session(&base, &upstream.sim.url(), &checks);
+    let direct = sdk.session(&alone.sim.url(), &alone.sim.url(), &checks);
+    assert_same(&through, &direct);
+
+    let entries = upstream.entries();
+    assert_same(&noted(&entries), &noted(&alone.entries()));
+    let sent: Vec<(String, usize, bool)> = entries
+        .iter()
+        .map(|entry| {
+            let body = entry.json().unwrap();
+            let messages = body["messages"].as_array().unwrap().len();
+            (thread(entry), messages, entry.is_answered())
+        })
+        .collect();
+    let one = [
+        ("create".to_owned(), 1, false),
+        (String::new(), 1, true),
+        (String::new(), 3, true),
+        (String::new(), 5, true),
+        (String::new(), 7, true),
+    ];
+    assert_eq!(sent, [one.clone(), one].concat());
+}
+
+const MESSAGE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-5-5","content":[{"type":"text","text":"unpacked"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":9}}"#;
+const EVENTS: &str = concat!(
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-sonnet-5-5\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n",
+    "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"unpacked\"}}\n\n",
+    "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":9}}\n\n",
+    "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+);
+
+/// An API that compresses its answers, as it does for those who accept it.
+fn compressed(sdk: &Sdk) {
+    let tap = Tap::start(|request| {
+        assert!(request.header("accept-encoding").unwrap().contains("gzip"));
+        let streamed = memchr::memmem::find(&request.body, b"\"stream\":true").is_some();
+        let (kind, text) = if streamed {
+            ("text/event-stream; charset=utf-8", EVENTS)
+        } else {
+            ("application/json", MESSAGE)
+        };
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(text.as_bytes()).unwrap();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n"
+        );
+        let mut answer = head.into_bytes();
+        for piece in packed.finish().unwrap().chunks(37) {
+            answer.extend(chunk(piece));
+        }
+        answer.extend(LAST_CHUNK);
+        vec![Step::Send(answer)]
+    });
+    let proxy = Proxy::before(&tap.url());
+    let base = format!("http://{}", proxy.address);
+    sdk.session(&base, &tap.url(), &["compressed"]);
+}
+
+#[test]
+fn the_python_sdk_notices_nothing() {
+    whole_session(&Sdk::python());
+}
+
+#[test]
+fn the_python_tool_runner_does_without_threads() {
+    refused_threads(&Sdk::python());
+}
+
+#[test]
+fn the_python_sdk_reads_compressed_answers() {
+    compressed(&Sdk::python());
+}
+
+#[test]
+fn the_typescript_sdk_notices_nothing() {
+    whole_session(&Sdk::typescript());
+}
+
+#[test]
+fn the_typescript_tool_runner_does_without_threads() {
+    refused_threads(&Sdk::typescript());
+}
+
+#[test]
+fn the_typescript_sdk_reads_compressed_answers() {
+    compressed(&Sdk::typescript());
+}

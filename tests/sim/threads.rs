@@ -1,18 +1,20 @@
 //! Server-held threads.
 
-use crate::support::{Bench, PLAIN, Talk, read_tool};
+use crate::support::{BINDING, Bench, PLAIN, Talk, read_tool};
 use longhaul::sim::{Options, Rule};
 use serde_json::json;
 
 const BETA: &str = "message-threads-2026-08-12";
 
-/// Fact: a continued thread sends only what is new; the API holds the rest.
+/// Fact: a continued thread sends only what is new; the API holds the rest,
+/// `system` and `tools` included, so that thinking still fits them.
 #[tokio::test]
 async fn a_thread_is_continued_by_its_last_message() {
     let bench = Bench::new().await.beta(BETA);
     bench.sim.set_rule(Rule::call_tool("read", 2));
-    let mut talk = Talk::new(PLAIN)
+    let mut talk = Talk::new(BINDING)
         .with("tools", read_tool())
+        .with("system", json!("Be brief."))
         .with("thread", json!({"type": "create"}));
     talk.user("go");
     let mut sizes = Vec::new();
@@ -25,6 +27,9 @@ async fn a_thread_is_continued_by_its_last_message() {
         talk.answer_calls("contents");
         let last = talk.messages().pop().unwrap();
         *talk.messages() = vec![last];
+        let body = talk.body.as_object_mut().unwrap();
+        body.remove("tools");
+        body.remove("system");
         talk.body["thread"] = json!({"type": "continue", "previous_message_id": message["id"]});
     }
     assert_eq!(sizes.len(), 3);
@@ -33,6 +38,21 @@ async fn a_thread_is_continued_by_its_last_message() {
         "the held history is billed: {sizes:?}"
     );
     assert_eq!(bench.sim.ledger().totals.breaks, 0);
+}
+
+/// Fact: what the thread holds must not be sent again.
+#[tokio::test]
+async fn a_continued_thread_repeats_neither_system_nor_tools() {
+    let bench = Bench::new().await.beta(BETA);
+    let mut talk = Talk::new(PLAIN).with("thread", json!({"type": "create"}));
+    talk.user("go");
+    let id = bench.send(&talk.body).await.message()["id"].clone();
+    talk.body["thread"] = json!({"type": "continue", "previous_message_id": id});
+    for (field, value) in [("system", json!("s")), ("tools", read_tool())] {
+        let mut body = talk.body.clone();
+        body[field] = value;
+        assert_eq!(bench.send(&body).await.status, 400, "{field}");
+    }
 }
 
 /// Fact: an unknown message cannot be continued, nor can somebody else's.
