@@ -4,7 +4,10 @@
 //! bytes in whatever pieces they arrive and gives back values; how the pieces
 //! were cut never changes the result, and no input makes it fail loudly.
 
+pub mod body;
 pub mod encoding;
 pub mod observe;
 pub mod reply;
+pub mod scan;
+mod split;
 pub mod sse;
