@@ -17,7 +17,7 @@
 //!
 //! | kind | modules | may do |
 //! |---|---|---|
-//! | pure | [`wire`] | values in, values out: no I/O, clock or randomness |
+//! | pure | [`wire`], [`engine`] | values in, values out: no I/O, clock or randomness |
 //! | shell | [`server`], [`upstream`] | I/O, no decisions |
 //! | edge | [`app`], [`cli`], [`config`], [`metrics`] | wiring |
 //! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
@@ -36,6 +36,7 @@
 pub mod app;
 pub mod cli;
 pub mod config;
+pub mod engine;
 pub mod metrics;
 pub mod server;
 pub mod sim;

@@ -38,7 +38,7 @@ const HEAD_LIMIT: usize = 128 * 1024;
 const LINGER: Duration = Duration::from_secs(30);
 const LINGER_IDLE: Duration = Duration::from_secs(3);
 /// After how long a silence the system asks whether the client is still there.
-const KEEPALIVE: Duration = Duration::from_secs(60);
+const KEEPALIVE: Duration = Duration::from_mins(1);
 
 /// What every connection needs.
 #[derive(Clone)]

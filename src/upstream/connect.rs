@@ -26,7 +26,7 @@ type Way = MaybeHttpsStream<TokioIo<TcpStream>>;
 /// How long a connection may be silent before the system asks whether the other
 /// side is still there, how often it asks, and how many times: a reply that is
 /// thought about for minutes must not die unnoticed in some router's table.
-const KEEPALIVE: Duration = Duration::from_secs(60);
+const KEEPALIVE: Duration = Duration::from_mins(1);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE_PROBES: u32 = 4;
 

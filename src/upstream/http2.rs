@@ -52,7 +52,8 @@ impl Shared {
     fn is_fresh(&self) -> bool {
         let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = self.streams.load(Ordering::Relaxed) == 0;
-        !self.sender.is_closed() && !(idle && used.elapsed() > IDLE_LIFE)
+        let worn = idle && used.elapsed() > IDLE_LIFE;
+        !worn && !self.sender.is_closed()
     }
 }
 

@@ -5,6 +5,7 @@
 //! were cut never changes the result, and no input makes it fail loudly.
 
 pub mod body;
+pub mod canonical;
 pub mod encoding;
 pub mod observe;
 pub mod reply;

@@ -1,0 +1,64 @@
+//! The form of a message by which it is recognised.
+//!
+//! Real clients resend their history with small changes that mean nothing: a
+//! cache mark moves to the newest message and disappears from the older one, and
+//! content that was a list of one text block becomes a plain string or the other
+//! way round. The canonical form leaves marks out wherever the API knows them,
+//! and takes a string for what it is, one text block. Everything else counts as
+//! it stands, to the byte: the order of keys and the spelling of numbers may
+//! matter to the model's cache, so they matter here.
+
+use super::body::{Body, Message, Role};
+use super::scan::Span;
+
+/// Hands the canonical form of a message to `sink`, piece by piece. Two messages
+/// are the same if and only if their pieces, joined, are.
+pub fn canonical(bytes: &[u8], body: &Body, message: &Message, mut sink: impl FnMut(&[u8])) {
+    if !message.is_plain {
+        // Keys besides role and content: the whole message counts.
+        sink(b"m");
+        return without_marks(bytes, body, message, message.span, sink);
+    }
+    match message.role {
+        Role::User => sink(b"u"),
+        Role::Assistant => sink(b"a"),
+        Role::System => sink(b"s"),
+        Role::Other => {
+            sink(b"o");
+            return without_marks(bytes, body, message, message.span, sink);
+        }
+    }
+    if let Some(text) = only_text(body, message) {
+        sink(b"t");
+        sink(text.of(bytes));
+    } else {
+        sink(b"b");
+        without_marks(bytes, body, message, message.content, sink);
+    }
+}
+
+/// The text, if that is all there is.
+fn only_text(body: &Body, message: &Message) -> Option<Span> {
+    if message.is_string {
+        return Some(message.content);
+    }
+    match body.blocks(message) {
+        [block] if block.is_plain_text => block.payload,
+        _ => None,
+    }
+}
+
+fn without_marks(
+    bytes: &[u8],
+    body: &Body,
+    message: &Message,
+    span: Span,
+    mut sink: impl FnMut(&[u8]),
+) {
+    let mut from = span.start();
+    for mark in body.marks(message) {
+        sink(bytes.get(from..mark.cut.start()).unwrap_or(&[]));
+        from = mark.cut.end();
+    }
+    sink(bytes.get(from..span.end()).unwrap_or(&[]));
+}
