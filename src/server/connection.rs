@@ -25,11 +25,11 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::exchange::{id_header, new_id};
 use super::headers::REQUEST_ID;
 use super::line::Line;
 use super::respond::Failure;
 use super::socket::Socket;
+use super::story::{id_header, new_id};
 
 /// The longest head of a request.
 const HEAD_LIMIT: usize = 128 * 1024;

@@ -6,21 +6,21 @@
 //! that stands in the log.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http::{Method, Request, Response, StatusCode, Uri, Version};
 
 use super::headers::{self, REQUEST_ID};
 use super::intake::{self, Limits, Passing, Room};
 use super::line::Flight;
-use super::relay::{Ended, Outcome, Relay};
+use super::relay::Relay;
 use super::respond::Failure;
+use super::story::{Story, id_header};
 use crate::config::models::Models;
-use crate::metrics::{Metrics, Phase};
+use crate::metrics::Metrics;
 use crate::upstream::{RequestBody, ResponseBody, Upstream, UpstreamError};
 use crate::wire::encoding::Coding;
 
@@ -46,9 +46,12 @@ pub struct Shared {
 
 /// What kind of request it is: the label of metrics and logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Route {
+pub enum Route {
+    /// A message is wanted.
     Messages,
+    /// The tokens of one are to be counted.
     CountTokens,
+    /// Anything else.
     Other,
 }
 
@@ -61,7 +64,8 @@ impl Route {
         }
     }
 
-    fn label(self) -> &'static str {
+    /// The label.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
@@ -75,54 +79,38 @@ impl Route {
     }
 }
 
-/// A new id for a request.
-pub fn new_id() -> String {
-    uuid::Uuid::new_v4().simple().to_string()
-}
-
-/// An id as the value of a header.
-pub fn id_header(id: &str) -> HeaderValue {
-    HeaderValue::from_str(id).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
-}
-
 /// Carries one request to upstream and the answer back.
 pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>) -> Response<Body> {
-    let story = Story::begin(&worker.shared, &request);
-    let id = story.id.clone();
-    let mut response = match carry(&worker, story, request).await {
-        Ok(response) => response,
-        Err((failure, story)) => story.fail(&failure),
+    let (mut parts, body) = request.into_parts();
+    let flight = parts.extensions.remove::<Flight>();
+    let route = Route::of(&parts.method, &parts.uri);
+    let mut story = Story::begin(&worker.shared, route, &parts.method);
+    let id = id_header(story.id());
+    let mut response = match forward(&worker, &mut story, parts, body).await {
+        Ok(answer) => relay(&worker, story, flight, answer),
+        Err(failure) => story.fail(&failure),
     };
-    response.headers_mut().insert(REQUEST_ID, id_header(&id));
+    response.headers_mut().insert(REQUEST_ID, id);
     response
 }
 
-async fn carry(
+/// From the client's request to the head of upstream's answer.
+async fn forward(
     worker: &Worker,
-    mut story: Story,
-    request: Request<Body>,
-) -> Result<Response<Body>, (Failure, Story)> {
-    let (mut parts, body) = request.into_parts();
-    let flight = parts.extensions.remove::<Flight>();
-    let received = receive(worker, story.route, &parts, body).await;
-    let body = match received {
-        Ok(body) => body,
-        Err(failure) => return Err((failure, story)),
-    };
+    story: &mut Story,
+    parts: Parts,
+    body: Body,
+) -> Result<Response<ResponseBody>, Failure> {
+    let body = receive(worker, story.route(), &parts, body).await?;
     story.received();
-    let outbound = match address(worker, parts, body) {
-        Ok(outbound) => outbound,
-        Err(failure) => return Err((failure, story)),
-    };
+    let outbound = address(worker, parts, body)?;
     story.forwarding();
-    match worker.upstream.send(outbound).await {
-        Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            let unasked = "it switches protocols unasked".to_owned();
-            Err((UpstreamError::Garbled(unasked).into(), story))
-        }
-        Ok(response) => Ok(relay(worker, story, flight, response)),
-        Err(error) => Err((error.into(), story)),
+    let answer = worker.upstream.send(outbound).await?;
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let unasked = "it switches protocols unasked".to_owned();
+        return Err(UpstreamError::Garbled(unasked).into());
     }
+    Ok(answer)
 }
 
 /// Takes the body in, whole if it must be read.
@@ -175,9 +163,9 @@ fn relay(
     worker: &Worker,
     story: Story,
     flight: Option<Flight>,
-    response: Response<ResponseBody>,
+    answer: Response<ResponseBody>,
 ) -> Response<Body> {
-    let (mut parts, body) = response.into_parts();
+    let (mut parts, body) = answer.into_parts();
     // The version is each connection's own.
     parts.version = Version::HTTP_11;
     headers::strip_response(&mut parts.headers);
@@ -185,139 +173,4 @@ fn relay(
     let report = story.answered(parts.status);
     let relay = Relay::new(body, &parts.headers, silence, flight, report);
     Response::from_parts(parts, Body::new(relay))
-}
-
-/// What is to be told of a request afterwards.
-struct Story {
-    shared: Arc<Shared>,
-    id: String,
-    route: Route,
-    method: Method,
-    begun: Instant,
-    received: Instant,
-    forwarded: Instant,
-    told: bool,
-}
-
-impl Story {
-    fn begin(shared: &Arc<Shared>, request: &Request<Body>) -> Self {
-        shared.metrics.in_flight.inc();
-        let now = Instant::now();
-        Self {
-            shared: shared.clone(),
-            id: new_id(),
-            route: Route::of(request.method(), request.uri()),
-            method: request.method().clone(),
-            begun: now,
-            received: now,
-            forwarded: now,
-            told: false,
-        }
-    }
-
-    /// The method, if it is one that anybody knows.
-    fn method(&self) -> &str {
-        let name = self.method.as_str();
-        if name.len() <= 16 { name } else { "other" }
-    }
-
-    fn received(&mut self) {
-        self.received = Instant::now();
-    }
-
-    fn forwarding(&mut self) {
-        self.forwarded = Instant::now();
-        self.shared.metrics.overhead(self.forwarded - self.received);
-    }
-
-    fn fail(mut self, failure: &Failure) -> Response<Body> {
-        self.told = true;
-        let route = self.route.label();
-        self.shared.metrics.answered(route, failure.status());
-        tracing::warn!(
-            request = self.id,
-            route,
-            method = self.method(),
-            status = failure.status().as_u16(),
-            origin = ?failure.origin(),
-            reason = failure.reason(),
-            error = %failure,
-            milliseconds = milliseconds(self.begun.elapsed()),
-            "request failed"
-        );
-        failure.response(&self.id)
-    }
-
-    /// Counts the answer's head; what is returned tells of its end.
-    fn answered(mut self, status: StatusCode) -> impl FnOnce(Outcome) + Send + Unpin + 'static {
-        self.told = true;
-        let first_byte = self.forwarded.elapsed();
-        let metrics = &self.shared.metrics;
-        metrics.answered(self.route.label(), status);
-        metrics.upstream(Phase::FirstByte, first_byte);
-        move |outcome| self.finish(status, first_byte, &outcome)
-    }
-
-    fn finish(self, status: StatusCode, first_byte: Duration, outcome: &Outcome) {
-        let Outcome {
-            reply,
-            bytes,
-            ended,
-        } = outcome;
-        let metrics = &self.shared.metrics;
-        metrics.upstream(Phase::Total, self.forwarded.elapsed());
-        let model = self
-            .shared
-            .models
-            .label(reply.model.as_deref().unwrap_or(""));
-        metrics.tokens(model, &reply.usage);
-        tracing::info!(
-            request = self.id,
-            route = self.route.label(),
-            method = self.method(),
-            status = status.as_u16(),
-            model,
-            input = reply.usage.input,
-            cache_read = reply.usage.cache_read,
-            cache_write = reply.usage.cache_write,
-            output = reply.usage.output,
-            stop = reply.stop_reason,
-            error = reply.error,
-            tool_calls = reply.tool_calls.len(),
-            bytes,
-            ended = match ended {
-                Ended::Whole => "whole",
-                Ended::Cut(reason) => reason,
-                Ended::Abandoned => "abandoned by the client",
-            },
-            first_byte_milliseconds = milliseconds(first_byte),
-            milliseconds = milliseconds(self.begun.elapsed()),
-            "request"
-        );
-    }
-}
-
-impl Drop for Story {
-    fn drop(&mut self) {
-        if !self.told {
-            let route = self.route.label();
-            self.shared.metrics.answered(route, client_left());
-            tracing::info!(
-                request = self.id,
-                route,
-                milliseconds = milliseconds(self.begun.elapsed()),
-                "the client left before there was an answer"
-            );
-        }
-        self.shared.metrics.in_flight.dec();
-    }
-}
-
-/// The status by which proxies count a client that did not wait; nobody sees it.
-fn client_left() -> StatusCode {
-    StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -15,6 +15,7 @@ pub mod line;
 pub mod relay;
 pub mod respond;
 pub mod socket;
+pub mod story;
 pub mod tls;
 
 use std::io;
