@@ -25,6 +25,8 @@ use crate::wire::encoding::{self, Coding, Decoder};
 
 /// Room is counted in pieces of this many bytes.
 const ROOM_UNIT: usize = 16 * 1024;
+/// The length that is believed on the client's word alone.
+const BELIEVED: usize = 1 << 20;
 /// What must arrive within `body_idle`, in bytes: a byte now and then must not
 /// hold room for ever.
 const PROGRESS: u64 = 4096;
@@ -129,7 +131,7 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
     }
     let declared = usize::try_from(hint.lower()).unwrap_or(0);
     let mut share = room.share();
-    let mut buffer = Vec::with_capacity(declared);
+    let mut buffer = Vec::new();
     // Silence is limited, and so is trickling: some progress must be made.
     let (mut counted, mut due) = (0, Instant::now() + limits.body_idle);
     loop {
@@ -153,13 +155,30 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
         if total as u64 > limit {
             return Err(Failure::BodyTooLarge { limit });
         }
-        share.cover(total, limits.buffer_wait).await?;
+        if total > buffer.capacity() {
+            let wanted = capacity(declared, total, buffer.capacity());
+            share.cover(wanted, limits.buffer_wait).await?;
+            let reserved = buffer.try_reserve_exact(wanted - buffer.len());
+            reserved.map_err(|_| Failure::NoRoom(limits.buffer_wait))?;
+        }
         buffer.extend_from_slice(&data);
     }
     Ok(Bytes::from_owner(Held {
         buffer,
         _share: share,
     }))
+}
+
+/// How large a buffer should be that must take `total` bytes: a promised length
+/// is believed at once if it is small, and else when a part of it has come.
+fn capacity(declared: usize, total: usize, current: usize) -> usize {
+    if declared < total {
+        total.max(current * 2)
+    } else if total <= BELIEVED {
+        declared.min(BELIEVED)
+    } else {
+        declared
+    }
 }
 
 /// Makes sure that a body does not unfold into more than the limit. One that
@@ -261,6 +280,22 @@ mod tests {
         drop(slice);
         assert!(receive(Body::from("abc"), &limits(), &room).await.is_ok());
         assert_eq!(room.held.get(), 0);
+    }
+
+    #[test]
+    fn a_large_promise_is_believed_only_when_a_part_of_it_has_come() {
+        let rows = [
+            // declared, total, current, wanted
+            (1000, 10, 0, 1000),
+            (64 << 20, 10, 0, BELIEVED),
+            (64 << 20, BELIEVED + 1, BELIEVED, 64 << 20),
+            (0, 10, 0, 10),
+            (0, 101, 100, 200),
+            (0, 500, 100, 500),
+        ];
+        for (declared, total, current, wanted) in rows {
+            assert_eq!(capacity(declared, total, current), wanted);
+        }
     }
 
     #[tokio::test]
