@@ -1,8 +1,12 @@
 //! What the operator sees.
 
+use std::net::TcpStream;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
 use longhaul::config::Config;
 
-use crate::support::{Client, Proxy, Tap, plain};
+use crate::support::{Client, Proxy, Step, Tap, eventually, plain, text};
 
 fn get(client: &mut Client, path: &str, headers: &str) -> crate::support::Answer {
     client
@@ -85,6 +89,57 @@ fn requests_are_counted_by_route_and_status() {
         Some(4.0)
     );
     assert_eq!(proxy.metric("longhaul_requests_in_flight"), Some(0.0));
+}
+
+#[test]
+fn a_request_whose_client_left_before_the_answer_is_counted_once() {
+    let (closed, noticed) = channel();
+    let tap = Tap::start(move |_| vec![Step::UntilClosed(closed.clone())]);
+    let proxy = Proxy::before(&tap.url());
+    let mut client = proxy.client();
+    client.post("/v1/messages", "", b"{}");
+    tap.seen();
+    drop(client);
+    noticed.recv_timeout(Duration::from_secs(10)).unwrap();
+    let counts = || -> Vec<String> {
+        let page = text(&get(&mut proxy.client(), "/metrics", "").body);
+        let of_messages = "longhaul_requests_total{route=\"messages\"";
+        let counts = page.lines().filter(|line| line.starts_with(of_messages));
+        counts.map(str::to_owned).collect()
+    };
+    eventually("not counted", || !counts().is_empty());
+    let counts = counts();
+    assert!(counts.len() == 1 && counts[0].ends_with(" 1"), "{counts:?}");
+}
+
+#[test]
+fn a_full_house_still_answers_health_on_its_own_address() {
+    let tap = Tap::start(|_| plain(b"ok"));
+    let proxy = Proxy::with(
+        &tap.url(),
+        "[admin]\nlisten = \"127.0.0.1:0\"\n[limits]\nconnections = 4",
+    );
+    let _held: Vec<_> = (0..6)
+        .map(|_| TcpStream::connect(proxy.address).unwrap())
+        .collect();
+    eventually("the house does not fill", || {
+        proxy.metric("longhaul_client_connections") >= Some(4.0)
+    });
+    for round in 0..3 {
+        let mut client = Client::connect(proxy.admin.unwrap());
+        let answer = get(&mut client, "/healthz", "connection: close\r\n");
+        assert_eq!(answer.status(), 200, "round {round}");
+    }
+}
+
+#[test]
+fn one_place_is_enough_for_one_connection_beside_an_admin_listener() {
+    let tap = Tap::start(|_| plain(b"ok"));
+    let proxy = Proxy::with(
+        &tap.url(),
+        "admin.listen = \"127.0.0.1:0\"\nlimits.connections = 1",
+    );
+    assert_eq!(get(&mut proxy.client(), "/v1/x", "").status(), 200);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Stopping politely, as a process and as its signals see it.
 
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::{
-    Client, Gate, LAST_CHUNK, Process, Proxy, STREAM_HEAD, Step, Tap, chunk, plain,
+    Client, Gate, LAST_CHUNK, Process, Proxy, STREAM_HEAD, Step, Tap, chunk, eventually, plain,
 };
 
 fn streaming(gate: &Gate) -> Tap {
@@ -14,6 +15,10 @@ fn streaming(gate: &Gate) -> Tap {
         Step::Send([&chunk("last"), LAST_CHUNK].concat()),
     ];
     Tap::start(move |_| steps.clone())
+}
+
+fn until_refused(address: SocketAddr) {
+    eventually("still accepts", || TcpStream::connect(address).is_err());
 }
 
 #[test]
@@ -27,11 +32,7 @@ fn sigterm_lets_running_streams_finish_takes_no_new_connection_and_exits_0() {
         client.post("/v1/messages", "", b"{}").head();
         client.until("first");
         process.signal(signal);
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(process.address).is_ok() {
-            assert!(begun.elapsed() < Duration::from_secs(10), "still accepts");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until_refused(process.address);
         assert!(
             idle.some().is_empty(),
             "an idle connection is closed at once"
@@ -73,13 +74,94 @@ fn readiness_says_that_the_end_is_near() {
     };
     assert_eq!(ready(), 200);
     proxy.tell_to_stop();
-    let begun = Instant::now();
-    while ready() != 503 {
-        assert!(begun.elapsed() < Duration::from_secs(10));
-    }
+    eventually("still ready", || ready() == 503);
     gate.open();
     client.until("last");
     proxy.join();
+}
+
+/// Not only to those who ask in the moment they connect.
+#[test]
+fn the_admin_surface_answers_every_time_while_draining() {
+    let gate = Gate::new();
+    let tap = streaming(&gate);
+    let mut proxy = Proxy::with(&tap.url(), "admin.listen = \"127.0.0.1:0\"");
+    let mut client = proxy.client();
+    client.post("/v1/messages", "", b"{}").head();
+    client.until("first");
+    proxy.tell_to_stop();
+    until_refused(proxy.address);
+    let mut bad = Vec::new();
+    for _ in 0..50 {
+        let mut probe = Client::connect(proxy.admin.unwrap());
+        std::thread::sleep(Duration::from_millis(2));
+        probe.try_send("GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let answer = probe.try_answer();
+        if answer.as_ref().is_none_or(|answer| answer.status() != 503) {
+            bad.push(answer);
+        }
+    }
+    assert!(bad.is_empty(), "{} of 50 probes: {bad:?}", bad.len());
+    gate.open();
+    client.until("last");
+}
+
+#[test]
+fn an_answer_given_while_draining_says_that_its_connection_ends() {
+    let gate = Gate::new();
+    let steps = [vec![Step::Wait(gate.clone())], plain(b"ok")].concat();
+    let tap = Tap::start(move |_| steps.clone());
+    let mut proxy = Proxy::before(&tap.url());
+    let mut client = proxy.client();
+    client.post("/v1/messages", "", b"{}");
+    tap.seen();
+    // One that is idle ends when the connections are told.
+    let mut idle = proxy.client();
+    idle.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        .answer();
+    proxy.tell_to_stop();
+    assert!(idle.some().is_empty());
+    gate.open();
+    let answer = client.answer();
+    assert_eq!(answer.body, b"ok");
+    assert_eq!(answer.header("connection"), Some("close"));
+}
+
+#[test]
+fn an_answer_to_a_client_that_still_sends_survives_the_drain() {
+    let mut lost = 0;
+    for _ in 0..5 {
+        let tap = Tap::start(|_| plain(b"ok"));
+        let mut proxy = Proxy::with(&tap.url(), "limits.body_bytes = \"1MiB\"");
+        let mut client = proxy.client();
+        client.send("POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+        client.send(chunk(vec![b' '; 1000]));
+        eventually("the body does not arrive", || {
+            proxy.metric("longhaul_buffered_bytes").unwrap() >= 1000.0
+        });
+        proxy.tell_to_stop();
+        until_refused(proxy.address);
+        for _ in 0..40 {
+            client.try_send(chunk(vec![b' '; 100_000]));
+        }
+        if client
+            .try_answer()
+            .is_none_or(|answer| answer.status() != 413)
+        {
+            lost += 1;
+        }
+    }
+    assert_eq!(lost, 0, "of 5 answers");
+}
+
+/// Scripts wait for the line; from then on a signal must drain.
+#[test]
+fn a_signal_right_after_the_announcement_exits_0() {
+    for round in 0..30 {
+        let process = Process::start("http://127.0.0.1:1", &[]);
+        process.signal("-TERM");
+        assert_eq!(process.wait().0, Some(0), "round {round}");
+    }
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! Frames go out as they come in.
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::support::{Gate, LAST_CHUNK, Proxy, STREAM_HEAD, Step, Tap, chunk};
+use crate::support::http::Reader;
+use crate::support::{
+    Gate, LAST_CHUNK, Proxy, STREAM_HEAD, Step, Tap, chunk, eventually, raw, swallow,
+};
 
 const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
@@ -40,14 +46,12 @@ fn each_frame_reaches_the_client_while_upstream_is_still_sending() {
 #[test]
 fn a_request_that_need_not_be_read_is_passed_on_while_it_arrives() {
     let (seen, arrived) = channel();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        let mut reader = crate::support::http::Reader::new(listener.accept().unwrap().0);
+    let url = raw(move |stream| {
+        let mut reader = Reader::new(stream);
         reader.head().unwrap();
-        loop {
-            seen.send(reader.some().unwrap()).unwrap();
-        }
+        while let Ok(some) = reader.some()
+            && seen.send(some).is_ok()
+        {}
     });
     let proxy = Proxy::before(&url);
     let mut client = proxy.client();
@@ -132,16 +136,99 @@ fn a_client_that_goes_away_ends_the_exchange_upstream() {
     }
 }
 
+#[test]
+fn what_came_before_a_cut_reaches_a_slow_reader() {
+    const PIECE: usize = 50 << 10;
+    const MANY: usize = 200;
+    // Sizes differ a little, so that buffers end at different places.
+    let answered = AtomicUsize::new(0);
+    let url = raw(move |mut stream| {
+        let mut reader = Reader::new(stream.try_clone().unwrap());
+        let mut request = reader.head().unwrap().unwrap();
+        reader.body(&mut request, false).unwrap();
+        stream.write_all(STREAM_HEAD.as_bytes()).unwrap();
+        for _ in 0..MANY + answered.fetch_add(1, Ordering::SeqCst) {
+            stream.write_all(&chunk(vec![b'Z'; PIECE])).unwrap();
+        }
+        stream.shutdown(Shutdown::Write).unwrap();
+        swallow(&mut stream);
+    });
+    let read_slowly = || {
+        let proxy = Proxy::before(&url);
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(64 << 10).unwrap();
+        socket.connect(&proxy.address.into()).unwrap();
+        let mut client: TcpStream = socket.into();
+        client
+            .write_all(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
+            .unwrap();
+        let mut seen = 0;
+        let mut buffer = [0; 16 << 10];
+        std::thread::sleep(Duration::from_millis(500));
+        while let Ok(count @ 1..) = client.read(&mut buffer) {
+            seen += memchr::memchr_iter(b'Z', &buffer[..count]).count();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        seen
+    };
+    let mut seen = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..6).map(|_| scope.spawn(read_slowly)).collect();
+        readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    seen.sort_unstable();
+    let sent: Vec<_> = (MANY..MANY + 6).map(|pieces| pieces * PIECE).collect();
+    assert_eq!(seen, sent);
+}
+
+#[test]
+fn a_client_that_leaves_within_an_upload_ends_it_upstream_and_leaves_nothing_behind() {
+    let (begun, noticed_begin) = channel();
+    let (closed, noticed) = channel();
+    let url = raw(move |mut stream| {
+        stream.read_exact(&mut [0; 1]).unwrap();
+        let _ = begun.send(());
+        swallow(&mut stream);
+        let _ = closed.send(());
+    });
+    let proxy = Proxy::before(&url);
+    let upload =
+        |path| format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n");
+    for _ in 0..20 {
+        let mut streamed = proxy.client();
+        streamed.send(upload("/v1/files")).send("begun");
+        noticed_begin
+            .recv_timeout(Duration::from_secs(10))
+            .expect("nothing reached upstream");
+        drop(streamed);
+        noticed
+            .recv_timeout(Duration::from_secs(10))
+            .expect("upstream was not told");
+        let mut held = proxy.client();
+        held.send(upload("/v1/messages")).send("begun");
+        eventually("nothing is held", || {
+            proxy.metric("longhaul_buffered_bytes") > Some(0.0)
+        });
+    }
+    for (metric, value) in [
+        ("longhaul_buffered_bytes", 0.0),
+        ("longhaul_requests_in_flight", 0.0),
+        // The one that asks.
+        ("longhaul_client_connections", 1.0),
+    ] {
+        eventually(metric, || proxy.metric(metric) == Some(value));
+    }
+}
+
 /// A client that does not read must not make the proxy collect the answer.
 #[test]
 fn a_slow_client_slows_upstream_down() {
     let (sent, progress) = channel();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        use std::io::Write;
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut reader = crate::support::http::Reader::new(stream.try_clone().unwrap());
+    let url = raw(move |mut stream| {
+        let mut reader = Reader::new(stream.try_clone().unwrap());
         let mut request = reader.head().unwrap().unwrap();
         reader.body(&mut request, false).unwrap();
         stream.write_all(STREAM_HEAD.as_bytes()).unwrap();

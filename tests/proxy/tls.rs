@@ -5,10 +5,6 @@ use std::sync::atomic::Ordering;
 use crate::support::secure::{Authority, echo, tunnel};
 use crate::support::{Client, Process, Proxy, Tap, plain};
 
-fn trusting(authority: &Authority) -> String {
-    authority.file("root.pem").display().to_string()
-}
-
 #[test]
 fn upstream_is_spoken_to_in_the_version_it_offers() {
     let authority = Authority::new();
@@ -20,7 +16,7 @@ fn upstream_is_spoken_to_in_the_version_it_offers() {
     for (offered, version) in rows {
         let upstream = echo(&authority, offered, "127.0.0.1:0");
         let url = format!("https://localhost:{}", upstream.port());
-        let process = Process::start(&url, &[("SSL_CERT_FILE", &trusting(&authority))]);
+        let process = Process::start(&url, &[("SSL_CERT_FILE", &authority.trusted())]);
         // Larger than one flow control window.
         let body = vec![b'x'; 3 << 20];
         for path in ["/v1/messages", "/v1/streamed", "/v1/messages"] {
@@ -43,7 +39,7 @@ fn an_upstream_nobody_vouches_for_is_refused_and_the_error_says_why() {
     let stranger = Authority::new();
     let process = Process::start(
         &format!("https://localhost:{}", upstream.port()),
-        &[("SSL_CERT_FILE", &trusting(&stranger))],
+        &[("SSL_CERT_FILE", &stranger.trusted())],
     );
     let answer = Client::connect(process.address)
         .post("/v1/messages", "", b"{}")
@@ -61,7 +57,7 @@ fn an_https_proxy_of_the_environment_is_used_and_no_proxy_respected() {
     let upstream = echo(&authority, &["h2", "http/1.1"], "127.0.0.1:0");
     let (proxy, tunnels) = tunnel();
     let url = format!("https://localhost:{}", upstream.port());
-    let root = trusting(&authority);
+    let root = authority.trusted();
     let proxy = format!("http://{proxy}");
     for (no_proxy, expected) in [("", 1), ("localhost", 1)] {
         let variables = [
@@ -140,7 +136,7 @@ fn ipv6_works_on_both_sides() {
     let process = Process::with_listener(
         "[::1]:0",
         &format!("https://{upstream}"),
-        &[("SSL_CERT_FILE", &trusting(&authority))],
+        &[("SSL_CERT_FILE", &authority.trusted())],
     );
     assert!(process.address.is_ipv6());
     let answer = Client::connect(process.address)

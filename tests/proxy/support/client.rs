@@ -1,6 +1,6 @@
 //! A client that sends exactly what it is told and keeps exactly what it gets.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -49,22 +49,22 @@ impl Client {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Reads to the end, which may be an abrupt one but must come.
-    pub fn drain(&mut self) {
+    /// Reads to the end, which may be an abrupt one but must come: what came,
+    /// and how it ended.
+    pub fn rest(&mut self) -> (Vec<u8>, io::Result<()>) {
+        let mut seen = Vec::new();
         loop {
-            match self.reader.some() {
-                Ok(some) if some.is_empty() => return,
-                Ok(_) => {}
-                Err(error) => {
-                    assert_ne!(
-                        error.kind(),
-                        std::io::ErrorKind::WouldBlock,
-                        "the connection hangs"
-                    );
-                    return;
-                }
+            match self.try_some() {
+                Ok(some) if some.is_empty() => return (seen, Ok(())),
+                Ok(some) => seen.extend(some),
+                Err(error) => return (seen, Err(error)),
             }
         }
+    }
+
+    /// Reads to the end, however it comes.
+    pub fn drain(&mut self) {
+        let _ = self.rest();
     }
 
     /// A POST with this body.
@@ -90,6 +90,20 @@ impl Client {
         // A connection that is torn down leaves the answer incomplete.
         let _ = self.reader.body(&mut answer, true);
         answer
+    }
+
+    /// The whole next answer, if the connection lives long enough for one.
+    pub fn try_answer(&mut self) -> Option<Answer> {
+        let mut answer = self.reader.head().ok().flatten()?;
+        let _ = self.reader.body(&mut answer, true);
+        Some(answer)
+    }
+
+    /// Whatever bytes come next, or how the connection was torn down.
+    pub fn try_some(&mut self) -> io::Result<Vec<u8>> {
+        self.reader
+            .some()
+            .inspect_err(|error| assert_ne!(error.kind(), ErrorKind::WouldBlock, "it hangs"))
     }
 
     /// Whatever bytes come next; empty at the end of the connection.

@@ -2,15 +2,37 @@
 
 pub mod client;
 pub mod http;
+pub mod http2;
 pub mod process;
 pub mod proxy;
+pub mod raw;
 pub mod secure;
 pub mod tap;
 
 pub use client::{Answer, Client};
 pub use process::Process;
 pub use proxy::Proxy;
+pub use raw::{raw, swallow};
 pub use tap::{Gate, Step, Tap};
+
+use std::time::{Duration, Instant};
+
+/// A request that is answered.
+pub const GET: &str = "GET /v1/x HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// Bytes for a message to the reader of a test.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits until something holds that must hold soon.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// A plain answer with this body.
 pub fn plain(body: &[u8]) -> Vec<Step> {

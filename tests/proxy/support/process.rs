@@ -27,7 +27,8 @@ impl Process {
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let address = line.strip_prefix("longhaul listening on http://").unwrap();
+        let address = line.strip_prefix("longhaul listening on ").unwrap();
+        let (_scheme, address) = address.split_once("://").unwrap();
         let (address, shown) = address.trim_end().split_once(" -> ").unwrap();
         assert_eq!(shown, upstream);
         Self {

@@ -1,7 +1,7 @@
 //! Encrypted upstreams, the authority that vouches for them, and a tunnel.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +13,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// A certificate authority, and a certificate of it for this machine's loopback.
 pub struct Authority {
@@ -51,6 +54,11 @@ impl Authority {
         self.folder.path().join(name)
     }
 
+    /// What a process needs to trust this authority.
+    pub fn trusted(&self) -> String {
+        self.file("root.pem").display().to_string()
+    }
+
     /// For `[tls]`.
     pub fn config(&self) -> String {
         format!(
@@ -74,6 +82,29 @@ key = '{}'
 /// Starts an encrypted upstream that offers `protocols` and answers with the
 /// version it was spoken to in, a colon, and the request's body.
 pub fn echo(authority: &Authority, protocols: &[&str], address: &str) -> SocketAddr {
+    let router = Router::new().fallback(|request: axum::extract::Request| async move {
+        let version = format!("{:?}:", request.version());
+        let body = request.into_body().collect().await.unwrap().to_bytes();
+        Body::from([version.as_bytes(), &body].concat())
+    });
+    encrypted(authority, protocols, address, move |stream| {
+        let router = TowerToHyperService::new(router.clone());
+        async move {
+            let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), router)
+                .await;
+        }
+    })
+}
+
+/// Starts an encrypted upstream that offers `protocols` and does `serve` with
+/// each connection.
+pub fn encrypted<F: Future<Output = ()> + Send + 'static>(
+    authority: &Authority,
+    protocols: &[&str],
+    address: &str,
+    serve: impl Fn(TlsStream<TcpStream>) -> F + Send + Sync + 'static,
+) -> SocketAddr {
     let mut config = longhaul::server::tls::server_config(
         &authority.file("cert.pem"),
         &authority.file("key.pem"),
@@ -83,15 +114,11 @@ pub fn echo(authority: &Authority, protocols: &[&str], address: &str) -> SocketA
         .iter()
         .map(|name| name.as_bytes().to_vec())
         .collect();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let serve = Arc::new(serve);
     let listener = TcpListener::bind(address).unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
-    let router = Router::new().fallback(|request: axum::extract::Request| async move {
-        let version = format!("{:?}:", request.version());
-        let body = request.into_body().collect().await.unwrap().to_bytes();
-        Body::from([version.as_bytes(), &body].concat())
-    });
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -101,14 +128,12 @@ pub fn echo(authority: &Authority, protocols: &[&str], address: &str) -> SocketA
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (acceptor, router) = (acceptor.clone(), router.clone());
+                let (acceptor, serve) = (acceptor.clone(), serve.clone());
                 tokio::spawn(async move {
-                    let Ok(stream) = acceptor.accept(stream).await else {
-                        return;
-                    };
-                    let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
-                        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-                        .await;
+                    // A peer that does not trust us ends here.
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        serve(stream).await;
+                    }
                 });
             }
         });
@@ -135,7 +160,7 @@ pub fn tunnel() -> (SocketAddr, Arc<AtomicUsize>) {
                     .split(' ')
                     .next()
                     .unwrap();
-                let mut server = TcpStream::connect(target).unwrap();
+                let mut server = std::net::TcpStream::connect(target).unwrap();
                 counted.fetch_add(1, Ordering::SeqCst);
                 client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").unwrap();
                 let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
@@ -147,7 +172,7 @@ pub fn tunnel() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, tunnels)
 }
 
-fn splice(from: &mut TcpStream, to: &mut TcpStream) {
+fn splice(from: &mut std::net::TcpStream, to: &mut std::net::TcpStream) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(count) = from.read(&mut buffer) {
         if count == 0 || to.write_all(&buffer[..count]).is_err() {
