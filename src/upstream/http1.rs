@@ -29,7 +29,7 @@ pub const IDLE_LIFE: Duration = Duration::from_secs(50);
 /// takes longer to fail may have been worked on.
 const STALE: Duration = Duration::from_secs(1);
 /// The most headers of an answer.
-const HEADERS: usize = 512;
+const HEADERS: usize = 200;
 
 /// A connection and its handle.
 pub struct Link {
