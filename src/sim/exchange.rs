@@ -146,6 +146,9 @@ impl Sim {
         }
         let verdict = binding::check(&request, &account, options, &self.state().issued)?;
         let mut pieces = pieces::pieces(&request, &verdict.dropped);
+        if request.model.strips_thinking && edits.thinking.is_none() {
+            pieces::strip(&mut pieces);
+        }
         let original = prompt::render(&request, &pieces, self.counter());
         let applied = edits::apply(&edits, &mut pieces, &request, self.counter());
         let prompt = if applied.is_empty() {
