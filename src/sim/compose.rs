@@ -204,13 +204,14 @@ impl Composer<'_> {
     fn compaction(&self, reply: &Reply, id: &str) -> Message {
         let verdict = &self.judged.verdict;
         let request = &self.judged.request;
+        let written = reply.text.clone().unwrap_or_default();
+        // A summary that was cut is none.
+        let cut = self.sim.counter().text(&written) > request.max_tokens;
         let failed = reply.stop_reason.clone();
-        let summary = reply
-            .text
-            .clone()
-            .filter(|text| !text.is_empty() && failed.is_none());
+        let failed = failed.or_else(|| cut.then(|| "max_tokens".to_owned()));
+        let summary = Some(written).filter(|text| !text.is_empty() && failed.is_none());
         let mut content = Vec::new();
-        let mut output = 1;
+        let mut output = if cut { request.max_tokens } else { 1 };
         if let Some(summary) = &summary {
             output = self.sim.counter().text(summary);
             let seal = CompactionSeal {

@@ -141,7 +141,10 @@ impl Sim {
         limits::check(&request)?;
         let marks = marks::collect(&request)?;
         let edits = edits::parse(&request)?;
-        if request.wants_compaction() && !request.model.compaction {
+        if request.wants_compaction()
+            && request.endpoint == Endpoint::Messages
+            && !request.model.summarizes
+        {
             return Err(ApiError::invalid("compaction: not supported on this model"));
         }
         let verdict = binding::check(&request, &account, options, &self.state().issued)?;

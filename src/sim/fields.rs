@@ -78,6 +78,7 @@ pub fn check(endpoint: Endpoint, version: Version, betas: &Betas, body: &Block) 
     nested(body, "metadata", &["user_id"])?;
     nested(body, "diagnostics", &["previous_message_id"])?;
     nested(body, "compaction", &["type", "instructions"])?;
+    compaction(body)?;
     output_config(body, betas)?;
     let model = match body.get("model") {
         Some(Value::String(model)) => model.clone(),
@@ -102,7 +103,8 @@ pub fn check(endpoint: Endpoint, version: Version, betas: &Betas, body: &Block) 
         Some(Value::Bool(stream)) => *stream,
         Some(_) => return Err(ApiError::invalid("stream: Input should be a valid boolean")),
     };
-    if body.get("compaction").is_some() && body.get("context_management").is_some() {
+    let given = |field: &str| body.get(field).is_some_and(|value| !value.is_null());
+    if given("compaction") && given("context_management") {
         return Err(ApiError::invalid(
             "compaction: cannot be combined with `context_management`",
         ));
@@ -163,6 +165,19 @@ fn nested(body: &Block, field: &str, allowed: &[&str]) -> Checked {
         Some(_) => Err(ApiError::invalid(format!(
             "{field}: Input should be a valid dictionary"
         ))),
+    }
+}
+
+fn compaction(body: &Block) -> Checked {
+    let Some(Value::Object(compaction)) = body.get("compaction") else {
+        return Ok(());
+    };
+    match compaction.get("type").map(Value::as_str) {
+        Some(Some("summarize")) => Ok(()),
+        Some(_) => Err(ApiError::invalid(
+            "compaction.type: Input should be 'summarize'",
+        )),
+        None => Err(ApiError::required("compaction.type")),
     }
 }
 
@@ -240,12 +255,13 @@ mod tests {
     #[test]
     fn beta_fields_need_their_header() {
         for (field, needed) in BETA_FIELDS {
-            let error = message(&[], (field, json!({}))).unwrap_err();
+            let value = json!({"type": "summarize"});
+            let error = message(&[], (field, value.clone())).unwrap_err();
             assert_eq!(
                 error.message,
                 format!("{field}: Extra inputs are not permitted")
             );
-            assert!(message(&needed[..1], (field, json!({}))).is_ok(), "{field}");
+            assert!(message(&needed[..1], (field, value)).is_ok(), "{field}");
         }
     }
 
@@ -291,6 +307,16 @@ mod tests {
         );
         let body = json!({"max_tokens": 1, "messages": []});
         assert_eq!(check(&body).unwrap_err().message, "model: Field required");
+    }
+
+    /// Fact: `compaction` is `{type: "summarize", instructions?}`.
+    #[test]
+    fn a_compaction_summarizes() {
+        let run = |value| message(&[beta::COMPACT_ON_DEMAND], ("compaction", value));
+        assert!(run(json!({"type": "summarize", "instructions": "short"})).is_ok());
+        assert!(run(json!({"type": "forget"})).is_err());
+        assert!(run(json!({})).is_err());
+        assert!(run(json!({"type": "summarize", "keep": 2})).is_err());
     }
 
     /// Fact: on-demand compaction cannot be combined with `context_management`.

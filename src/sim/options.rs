@@ -44,6 +44,8 @@ pub struct ModelOverride {
     pub binds_thinking: Option<bool>,
     /// Whether `role: "system"` is accepted inside `messages`.
     pub system_messages: Option<bool>,
+    /// Whether on-demand compaction is supported.
+    pub summarizes: Option<bool>,
 }
 
 /// Settings of a simulator.
@@ -153,6 +155,7 @@ impl Options {
             model.min_cacheable = change.min_cacheable.unwrap_or(model.min_cacheable);
             model.binds_thinking = change.binds_thinking.unwrap_or(model.binds_thinking);
             model.system_messages = change.system_messages.unwrap_or(model.system_messages);
+            model.summarizes = change.summarizes.unwrap_or(model.summarizes);
         }
         Some(model)
     }

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::betas::Betas;
+use super::betas::{Betas, beta};
 use super::block_types::{NESTED, find, unknown};
 use super::error::{ApiError, Checked};
 use super::options::Options;
@@ -158,14 +158,28 @@ fn block(
     fields(&place, &block, required, optional)?;
     match kind.as_str() {
         "tool_result" => tool_result_content(&place, &block)?,
-        "compaction" if block.get("content").and_then(Value::as_str) == Some("") => {
-            return Err(ApiError::invalid(format!(
-                "{place}.content: must not be empty"
-            )));
-        }
+        "compaction" => compaction(&place, &block, betas)?,
         _ => {}
     }
     Ok(block)
+}
+
+/// What on-demand compaction wrote is signed and needs the header it came with.
+fn compaction(place: &str, block: &Block, betas: &Betas) -> Checked {
+    if block.get("content").and_then(Value::as_str) == Some("") {
+        return Err(ApiError::invalid(format!(
+            "{place}.content: must not be empty"
+        )));
+    }
+    let signed = ["signature", "tool_changes"]
+        .into_iter()
+        .find(|field| block.get(*field).is_some_and(|value| !value.is_null()));
+    match signed {
+        Some(field) if !betas.has(beta::COMPACT_ON_DEMAND) => {
+            Err(ApiError::extra(format!("{place}.{field}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn tool_result_content(place: &str, block: &Block) -> Checked {
@@ -238,7 +252,6 @@ fn text_block(text: &str) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::betas::beta;
 
     fn parse(blocks: &Value) -> Checked<Vec<Message>> {
         parse_with(blocks, &Betas::default(), &Options::default())
@@ -301,6 +314,19 @@ mod tests {
         assert!(parse_with(&with(json!("s")), &betas, &options).is_ok());
         assert!(parse_with(&with(Value::Null), &betas, &options).is_ok());
         assert!(parse_with(&with(json!("")), &betas, &options).is_err());
+    }
+
+    /// Fact: a block from on-demand compaction needs the very header it was made
+    /// with; that of threshold compaction, whose blocks are unsigned, will not do.
+    #[test]
+    fn a_signed_compaction_needs_its_own_beta() {
+        let block = json!([{"type": "compaction", "content": "s", "signature": "x"}]);
+        let run = |name| parse_with(&block, &Betas::new(&[name]), &Options::default());
+        assert!(run(beta::COMPACT_ON_DEMAND).is_ok());
+        assert_eq!(
+            run(beta::COMPACT_THRESHOLD).unwrap_err().message,
+            "messages.0.content.0.compaction.signature: Extra inputs are not permitted"
+        );
     }
 
     /// Fact: the content of a tool result may be absent or empty, but not hold an empty text block.
