@@ -288,22 +288,19 @@ fn scripted(headers: &HeaderMap) -> Checked<Option<Reply>> {
 
 /// The thinking that came with a tool call must come back with its result.
 fn remember_thinking(state: &mut State, message: &Message) {
-    let signatures: Vec<String> = message
-        .content
-        .iter()
-        .filter(|block| is_thinking(block))
-        .map(|block| super::binding::signature(block).to_owned())
+    let blocks = || message.content.iter().enumerate();
+    let thinking: Vec<(usize, &str)> = blocks()
+        .filter(|(_, block)| is_thinking(block))
+        .map(|(at, block)| (at, super::binding::signature(block)))
         .collect();
-    if signatures.is_empty() {
+    if thinking.is_empty() {
         return;
     }
-    for call in message
-        .content
-        .iter()
-        .filter(|block| kind(block) == "tool_use")
-    {
+    for (call, block) in blocks().filter(|(_, block)| kind(block) == "tool_use") {
+        let sides = thinking.iter();
+        let sides = sides.map(|(at, signature)| ((*signature).to_owned(), *at < call));
         state
             .issued
-            .insert(text(call, "id").to_owned(), signatures.clone());
+            .insert(text(block, "id").to_owned(), sides.collect());
     }
 }

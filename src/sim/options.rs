@@ -74,6 +74,10 @@ pub struct Options {
     pub threads: bool,
     /// Whether on-demand compaction is accepted.
     pub compaction: bool,
+    /// Whether what on-demand compaction wrote may stand elsewhere than first.
+    pub compaction_anywhere: bool,
+    /// Whether a history with tool calls is accepted without `tools`.
+    pub calls_without_tools: bool,
     /// Whether `context_management` is accepted.
     pub context_management: bool,
     /// Block types beyond the known ones that are accepted as they are.
@@ -117,6 +121,8 @@ impl Default for Options {
             system_message_runs: false,
             threads: true,
             compaction: true,
+            compaction_anywhere: false,
+            calls_without_tools: false,
             context_management: true,
             extra_block_types: Vec::new(),
             keys: Vec::new(),

@@ -6,11 +6,27 @@
 use std::collections::HashSet;
 
 use super::error::{ApiError, Checked};
-use super::request::{Placed, Request, Role, Turn, kind, text};
+use super::request::{Placed, Request, Role, Turn, kind, path, text};
 
-/// Checks tool calls and results of the whole conversation.
-pub fn check(request: &Request) -> Checked {
+/// Checks tool calls and results of the whole conversation; `toolless` lets
+/// calls pass without any `tools`.
+pub fn check(request: &Request, toolless: bool) -> Checked {
+    if !toolless && request.tools.is_empty() && has_calls(request) {
+        return Err(ApiError::invalid(
+            "Requests which include `tool_use` or `tool_result` blocks must define tools",
+        ));
+    }
+    pairs(request)
+}
+
+fn has_calls(request: &Request) -> bool {
+    let mut blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    blocks.any(|block| matches!(kind(block), "tool_use" | "tool_result"))
+}
+
+fn pairs(request: &Request) -> Checked {
     unique_ids(request)?;
+    served(request)?;
     let turns = request.turns();
     for (number, turn) in turns.iter().enumerate() {
         let next = turns.get(number + 1);
@@ -120,6 +136,29 @@ fn expected(turn: &Turn<'_>, previous: Option<&Turn<'_>>) -> Checked {
     Ok(())
 }
 
+/// The result of a server tool has its call somewhere before it: a history that
+/// is cut must not be cut between them.
+fn served(request: &Request) -> Checked {
+    let mut calls = HashSet::new();
+    for (number, message) in request.messages.iter().enumerate() {
+        for (index, block) in message.blocks.iter().enumerate() {
+            let kind = kind(block);
+            if matches!(kind, "server_tool_use" | "mcp_tool_use") {
+                calls.insert(text(block, "id"));
+            } else if kind.ends_with("_tool_result") && !calls.contains(text(block, "tool_use_id"))
+            {
+                return Err(ApiError::invalid(format!(
+                    "{}: unexpected `tool_use_id` found in `{kind}` blocks: {}. Each `{kind}` block \
+                     must have a corresponding `server_tool_use` block before it.",
+                    path(number, index),
+                    text(block, "tool_use_id")
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A server tool is answered by the API itself, in the same turn or, while
 /// client tools are answered, in the next.
 fn server_tools(request: &Request, turn: &Turn<'_>, next: Option<&Turn<'_>>) -> Checked {
@@ -161,7 +200,7 @@ mod tests {
 
     #[allow(clippy::needless_pass_by_value, reason = "calls read as tables")]
     fn refuse(messages: Value) -> Option<String> {
-        refusal(&json!({"messages": messages}), &[], check)
+        refusal(&json!({"messages": messages}), &[], pairs)
     }
 
     /// Fact: each call is answered in the next message; the error names the assistant message and all ids.
@@ -242,13 +281,28 @@ mod tests {
         let tools = json!([{"type": "web_search_20250305", "name": "web_search"}]);
         let run = |last: Value| {
             let body = json!({"tools": tools, "messages": [user("x"), turn, user(last)]});
-            refusal(&body, &[], check)
+            refusal(&body, &[], pairs)
         };
         assert_eq!(run(json!([result("a")])), None);
         assert_eq!(
             run(json!([result("a"), words("and?")])).unwrap(),
             "`web_search` tool use with id `srvtoolu_1` was found without a corresponding \
              `web_search_tool_result` block"
+        );
+    }
+
+    /// Known from the API's behaviour: the result of a server tool needs its call.
+    #[test]
+    fn a_server_result_without_its_call_is_refused() {
+        let found =
+            json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []});
+        let whole = assistant(json!([search("srvtoolu_1"), found]));
+        assert_eq!(refuse(json!([user("x"), whole, user("y")])), None);
+        let cut = json!([user("x"), assistant(json!([found])), user("y")]);
+        assert!(
+            refuse(cut)
+                .unwrap()
+                .starts_with("messages.1.content.0: unexpected `tool_use_id`")
         );
     }
 
