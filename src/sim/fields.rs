@@ -78,6 +78,7 @@ pub fn check(endpoint: Endpoint, version: Version, betas: &Betas, body: &Block) 
     nested(body, "metadata", &["user_id"])?;
     nested(body, "diagnostics", &["previous_message_id"])?;
     nested(body, "compaction", &["type", "instructions"])?;
+    choices(body)?;
     compaction(body)?;
     output_config(body, betas)?;
     let model = match body.get("model") {
@@ -168,6 +169,26 @@ fn nested(body: &Block, field: &str, allowed: &[&str]) -> Checked {
     }
 }
 
+/// Fields with a closed list of values.
+fn choices(body: &Block) -> Checked {
+    let lists = [
+        ("speed", ["standard", "fast"]),
+        ("service_tier", ["auto", "standard_only"]),
+    ];
+    for (field, known) in lists {
+        let Some(value) = body.get(field).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        if !value.as_str().is_some_and(|value| known.contains(&value)) {
+            return Err(ApiError::invalid(format!(
+                "{field}: Input should be '{}'",
+                known.join("' or '")
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn compaction(body: &Block) -> Checked {
     let Some(Value::Object(compaction)) = body.get("compaction") else {
         return Ok(());
@@ -201,8 +222,14 @@ fn output_config(body: &Block, betas: &Betas) -> Checked {
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
 fn stop_sequences(body: &Block) -> Checked {
-    let Some(Value::Array(sequences)) = body.get("stop_sequences") else {
-        return Ok(());
+    let sequences = match body.get("stop_sequences") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Array(sequences)) => sequences,
+        Some(_) => {
+            return Err(ApiError::invalid(
+                "stop_sequences: Input should be a valid list",
+            ));
+        }
     };
     for (index, sequence) in sequences.iter().enumerate() {
         if sequence.as_str().is_none_or(|text| text.trim().is_empty()) {
@@ -307,6 +334,19 @@ mod tests {
         );
         let body = json!({"max_tokens": 1, "messages": []});
         assert_eq!(check(&body).unwrap_err().message, "model: Field required");
+    }
+
+    /// Fact: `speed` is standard or fast, `service_tier` auto or standard only.
+    #[test]
+    fn some_fields_have_a_list_of_values() {
+        for (field, good, bad) in [
+            ("speed", json!("fast"), json!("slow")),
+            ("service_tier", json!("auto"), json!(1)),
+            ("stop_sequences", json!(["x"]), json!("x")),
+        ] {
+            assert!(message(&[], (field, good)).is_ok(), "{field}");
+            assert!(message(&[], (field, bad)).is_err(), "{field}");
+        }
     }
 
     /// Fact: `compaction` is `{type: "summarize", instructions?}`.

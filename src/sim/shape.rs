@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::betas::{Betas, beta};
-use super::block_types::{NESTED, find, unknown};
+use super::block_types::{NESTED, find, nested as nested_block, unknown, values};
 use super::error::{ApiError, Checked};
 use super::options::Options;
 use super::request::{Block, Message, Role, path};
@@ -156,8 +156,9 @@ fn block(
     };
     let place = format!("{place}.{kind}");
     fields(&place, &block, required, optional)?;
+    values(&place, &block)?;
     match kind.as_str() {
-        "tool_result" => tool_result_content(&place, &block)?,
+        "tool_result" => tool_result_content(&place, &block, betas)?,
         "compaction" => compaction(&place, &block, betas)?,
         _ => {}
     }
@@ -182,7 +183,7 @@ fn compaction(place: &str, block: &Block, betas: &Betas) -> Checked {
     }
 }
 
-fn tool_result_content(place: &str, block: &Block) -> Checked {
+fn tool_result_content(place: &str, block: &Block, betas: &Betas) -> Checked {
     let nested = match block.get("content") {
         None | Some(Value::Null | Value::String(_)) => return Ok(()),
         Some(Value::Array(nested)) => nested,
@@ -209,6 +210,9 @@ fn tool_result_content(place: &str, block: &Block) -> Checked {
             return Err(ApiError::invalid(
                 "messages: text content blocks must be non-empty",
             ));
+        }
+        if let Value::Object(inner) = value {
+            nested_block(&format!("{place}.content.{index}.{kind}"), inner, betas)?;
         }
     }
     Ok(())
@@ -344,6 +348,30 @@ mod tests {
         assert!(result(json!([])).is_ok());
         assert!(result(json!([{"type": "text", "text": ""}])).is_err());
         assert!(result(json!([{"type": "thinking"}])).is_err());
+    }
+
+    /// Fact: unknown fields are refused by their path inside tool results too, and an
+    /// image or a document has one of a few kinds of source.
+    #[test]
+    fn nested_blocks_and_sources_have_a_shape() {
+        let nested = |inner: Value| {
+            parse(&json!([{"type": "tool_result", "tool_use_id": "a", "content": [inner]}]))
+        };
+        let error = nested(json!({"type": "text", "text": "x", "note": 1})).unwrap_err();
+        assert_eq!(
+            error.message,
+            "messages.0.content.0.tool_result.content.0.text.note: Extra inputs are not permitted"
+        );
+        let url = json!({"type": "image", "source": {"type": "url", "url": "u"}});
+        assert!(nested(url.clone()).is_ok());
+        assert!(parse(&json!([url])).is_ok());
+        for source in [json!("gone"), json!({}), json!({"type": "base64"})] {
+            let image = json!({"type": "image", "source": source});
+            assert!(nested(image.clone()).is_err(), "{image}");
+            assert!(parse(&json!([image])).is_err(), "{image}");
+        }
+        let failed = json!([{"type": "tool_result", "tool_use_id": "a", "is_error": "yes"}]);
+        assert!(parse(&failed).is_err());
     }
 
     /// Fact: at most 100,000 messages.
