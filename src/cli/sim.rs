@@ -89,6 +89,7 @@ fn options(args: &SimArgs) -> Options {
         context_management: !args.refuse_context_management,
         system_message_runs: args.accept_system_runs,
         calls_without_tools: !args.require_tools,
+        split_results: true,
         first_byte_delay: Duration::from_millis(args.first_byte_delay),
         event_delay: Duration::from_millis(args.event_delay),
         keep_bodies: args.keep_bodies,

@@ -136,7 +136,7 @@ impl Sim {
         threads::expand(&mut request, &account, options, &self.state().threads)?;
         roles::check(&request)?;
         system_messages::check(&request, options.system_message_runs)?;
-        pairing::check(&request, options.calls_without_tools)?;
+        pairing::check(&request, options)?;
         tools::check_choice(&request)?;
         limits::check(&request)?;
         let marks = marks::collect(&request)?;

@@ -76,6 +76,8 @@ pub struct Options {
     pub compaction: bool,
     /// Whether what on-demand compaction wrote may stand elsewhere than first.
     pub compaction_anywhere: bool,
+    /// Whether tool results may be spread over several user messages in a row.
+    pub split_results: bool,
     /// Whether a history with tool calls is accepted without `tools`.
     pub calls_without_tools: bool,
     /// Whether `context_management` is accepted.
@@ -122,6 +124,7 @@ impl Default for Options {
             threads: true,
             compaction: true,
             compaction_anywhere: false,
+            split_results: false,
             calls_without_tools: false,
             context_management: true,
             extra_block_types: Vec::new(),

@@ -1,22 +1,23 @@
 //! Every tool call is answered in the next message, and nothing else is.
 //!
-//! Judged on merged turns: a result in a second user message in a row belongs
-//! to the same turn. Errors name the messages as they were sent.
+//! Judged on merged turns: messages of one role in a row are one turn. Whether a
+//! result may stand in the second of two user messages in a row is not known, so
+//! it is a switch. Errors name the messages as they were sent.
 
 use std::collections::HashSet;
 
 use super::error::{ApiError, Checked};
+use super::options::Options;
 use super::request::{Placed, Request, Role, Turn, kind, path, text};
 
-/// Checks tool calls and results of the whole conversation; `toolless` lets
-/// calls pass without any `tools`.
-pub fn check(request: &Request, toolless: bool) -> Checked {
-    if !toolless && request.tools.is_empty() && has_calls(request) {
+/// Checks tool calls and results of the whole conversation.
+pub fn check(request: &Request, options: &Options) -> Checked {
+    if !options.calls_without_tools && request.tools.is_empty() && has_calls(request) {
         return Err(ApiError::invalid(
             "Requests which include `tool_use` or `tool_result` blocks must define tools",
         ));
     }
-    pairs(request)
+    pairs(request, options.split_results)
 }
 
 fn has_calls(request: &Request) -> bool {
@@ -24,7 +25,7 @@ fn has_calls(request: &Request) -> bool {
     blocks.any(|block| matches!(kind(block), "tool_use" | "tool_result"))
 }
 
-fn pairs(request: &Request) -> Checked {
+fn pairs(request: &Request, split: bool) -> Checked {
     unique_ids(request)?;
     served(request)?;
     let turns = request.turns();
@@ -33,7 +34,7 @@ fn pairs(request: &Request) -> Checked {
         let previous = number.checked_sub(1).and_then(|before| turns.get(before));
         match turn.role {
             Role::Assistant => {
-                answered(turn, next)?;
+                answered(turn, next, split)?;
                 server_tools(request, turn, next)?;
             }
             Role::User => expected(turn, previous)?,
@@ -66,11 +67,16 @@ fn unique_ids(request: &Request) -> Checked {
     Ok(())
 }
 
-/// All results of one assistant turn stand first in the next user turn.
-fn answered(turn: &Turn<'_>, next: Option<&Turn<'_>>) -> Checked {
+/// All results of one assistant turn stand first in the next user turn, in one
+/// message unless results may be split.
+fn answered(turn: &Turn<'_>, next: Option<&Turn<'_>>, split: bool) -> Checked {
+    let first = next
+        .and_then(|next| next.blocks.first())
+        .map(|at| at.message);
     let results: HashSet<&str> = next
         .map(|next| {
             leading_results(next)
+                .filter(|placed| split || Some(placed.message) == first)
                 .map(|placed| text(placed.block, "tool_use_id"))
                 .collect()
         })
@@ -200,7 +206,9 @@ mod tests {
 
     #[allow(clippy::needless_pass_by_value, reason = "calls read as tables")]
     fn refuse(messages: Value) -> Option<String> {
-        refusal(&json!({"messages": messages}), &[], pairs)
+        refusal(&json!({"messages": messages}), &[], |request| {
+            pairs(request, false)
+        })
     }
 
     /// Fact: each call is answered in the next message; the error names the assistant message and all ids.
@@ -241,14 +249,28 @@ mod tests {
         assert_eq!(refuse(after), None);
     }
 
-    /// Fact: pairing is judged on merged turns.
+    /// Fact: consecutive messages of one role are one turn, so two assistant messages
+    /// may share their results. All results go into ONE next user message; whether
+    /// two in a row will do is not known.
     #[test]
     fn merged_turns_count_as_one() {
         let calls = [assistant(json!([call("a")])), assistant(json!([call("b")]))];
-        let results = [user(json!([result("a")])), user(json!([result("b")]))];
         let [first, second] = calls;
-        let [one, two] = results;
-        assert_eq!(refuse(json!([user("x"), first, second, one, two])), None);
+        let both = user(json!([result("a"), result("b")]));
+        assert_eq!(refuse(json!([user("x"), first, second, both])), None);
+        assert_eq!(
+            refuse(json!([user("x"), first, second, both, user("y")])),
+            None
+        );
+        let [one, two] = [user(json!([result("a")])), user(json!([result("b")]))];
+        let split = json!([user("x"), first, second, one, two]);
+        assert!(
+            refuse(split.clone())
+                .unwrap()
+                .starts_with("messages.2: `tool_use` ids were found without")
+        );
+        let body = json!({"messages": split});
+        assert_eq!(refusal(&body, &[], |request| pairs(request, true)), None);
     }
 
     /// Fact: `tool_use` ids must be unique.
@@ -281,7 +303,7 @@ mod tests {
         let tools = json!([{"type": "web_search_20250305", "name": "web_search"}]);
         let run = |last: Value| {
             let body = json!({"tools": tools, "messages": [user("x"), turn, user(last)]});
-            refusal(&body, &[], pairs)
+            refusal(&body, &[], |request| pairs(request, false))
         };
         assert_eq!(run(json!([result("a")])), None);
         assert_eq!(
