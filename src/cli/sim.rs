@@ -35,6 +35,9 @@ pub struct SimArgs {
     /// Accept several system messages in a row inside a conversation
     #[arg(long)]
     pub accept_system_runs: bool,
+    /// Refuse a history with tool calls when the request has no tools
+    #[arg(long)]
+    pub require_tools: bool,
     /// Wait before the first byte of an answer, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub first_byte_delay: u64,
@@ -85,6 +88,8 @@ fn options(args: &SimArgs) -> Options {
         compaction: !args.refuse_compaction,
         context_management: !args.refuse_context_management,
         system_message_runs: args.accept_system_runs,
+        calls_without_tools: !args.require_tools,
+        split_results: true,
         first_byte_delay: Duration::from_millis(args.first_byte_delay),
         event_delay: Duration::from_millis(args.event_delay),
         keep_bodies: args.keep_bodies,

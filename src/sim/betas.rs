@@ -33,6 +33,8 @@ pub mod beta {
     pub const OAUTH: &str = "oauth-2025-04-20";
     /// Thinking between tool calls in manual mode.
     pub const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
+    /// Output cut at the window instead of a refusal, on older models.
+    pub const WINDOW_EXCEEDED: &str = "model-context-window-exceeded-2025-08-26";
 }
 
 /// Betas known to the API.
@@ -44,6 +46,7 @@ const KNOWN: &[&str] = &[
     beta::BINDING,
     beta::OAUTH,
     beta::INTERLEAVED,
+    beta::WINDOW_EXCEEDED,
     "advanced-tool-use-2025-11-20",
     "advisor-tool-2026-03-01",
     "afk-mode-2026-01-31",
@@ -70,7 +73,6 @@ const KNOWN: &[&str] = &[
     "mid-conversation-output-config-2026-07-01",
     "mid-conversation-system-clear-at-2026-08-21",
     "mid-conversation-tool-changes-2026-07-01",
-    "model-context-window-exceeded-2025-08-26",
     "output-128k-2025-02-19",
     "per-turn-control-2026-07-01",
     "program-use-case-ids-2026-09-17",

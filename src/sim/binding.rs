@@ -48,14 +48,17 @@ pub struct Verdict {
     pub bound: bool,
 }
 
-/// Thinking signatures of replies that called tools, by the id of each call.
-pub type Issued = HashMap<String, Vec<String>>;
+/// Thinking signatures of replies that called tools, by the id of each call, and
+/// whether the thinking came before the call.
+pub type Issued = HashMap<String, Vec<(String, bool)>>;
 
 struct Walk<'a> {
     request: &'a Request,
     account: &'a Account,
     options: &'a Options,
     latest: Option<usize>,
+    /// The last compaction block; what comes before it is ignored.
+    last_compaction: Option<(usize, usize)>,
     verdict: Verdict,
 }
 
@@ -85,6 +88,7 @@ pub fn check(
         account,
         options,
         latest,
+        last_compaction: last_compaction(request),
         verdict,
     };
     for (number, message) in request.messages.iter().enumerate() {
@@ -107,6 +111,19 @@ pub fn check(
     Ok(walk.verdict)
 }
 
+/// Where the last compaction block with a summary stands.
+fn last_compaction(request: &Request) -> Option<(usize, usize)> {
+    let summary = |block: &Block| {
+        let failed = block.get("content").is_none_or(serde_json::Value::is_null);
+        kind(block) == "compaction" && !failed
+    };
+    let place = |(number, message): (usize, &super::request::Message)| {
+        let index = message.blocks.iter().rposition(summary)?;
+        Some((number, index))
+    };
+    request.messages.iter().enumerate().rev().find_map(place)
+}
+
 /// System and loaded tools as bound thinking sees them.
 pub fn base(request: &Request) -> Digest {
     let system = super::prompt::rendered_system(request).map(|(_, block)| Digest::part(block));
@@ -121,6 +138,9 @@ pub fn base(request: &Request) -> Digest {
 
 impl Walk<'_> {
     fn thinking(&mut self, number: usize, index: usize, block: &Block) -> Checked {
+        if Some((number, index)) < self.last_compaction {
+            return Ok(());
+        }
         let seal = ThinkingSeal::open(signature(block));
         let Some(seal) = seal.filter(|seal| seal.content == content(block)) else {
             if self.options.foreign_signatures {
@@ -206,6 +226,11 @@ impl Walk<'_> {
             None if self.request.betas.has(beta::COMPACT_THRESHOLD) => self.verdict.bound = false,
             None => return Err(ApiError::required(format!("{place}.compaction.signature"))),
             Some(signature) => {
+                if (number, index) != (0, 0) && !self.may_stand_later() {
+                    return Err(ApiError::invalid(format!(
+                        "{place}: a signed `compaction` block must come first in `messages`"
+                    )));
+                }
                 let seal = CompactionSeal::open(signature)
                     .filter(|seal| seal.content == Digest::of(text(block, "content")))
                     .ok_or_else(|| {
@@ -225,6 +250,12 @@ impl Walk<'_> {
         }
         self.verdict.ends = ends;
         Ok(())
+    }
+
+    /// A thread that was compacted holds on the server what the block replaces.
+    fn may_stand_later(&self) -> bool {
+        let thread = self.request.fields.get("thread");
+        self.options.compaction_anywhere || thread.is_some_and(|thread| !thread.is_null())
     }
 
     /// Whether the first kept message has another role than the last summarised one.

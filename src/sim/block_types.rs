@@ -1,7 +1,9 @@
 //! The block types of the API, with the fields each one has.
 
 use super::betas::{Betas, beta};
-use super::error::ApiError;
+use super::error::{ApiError, Checked};
+use super::request::{Block, kind};
+use super::shape;
 
 /// Name, required fields, optional fields.
 pub type Type = (
@@ -147,3 +149,66 @@ pub const NESTED: &[&str] = &[
     "tool_reference",
     "browser_state",
 ];
+
+/// Checks a block inside a tool result: the same fields as anywhere else.
+pub fn nested(place: &str, block: &Block, betas: &Betas) -> Checked {
+    match kind(block) {
+        "tool_reference" => shape::fields(place, block, &["tool_name"], &["cache_control"]),
+        // Its fields are not documented.
+        "browser_state" => Ok(()),
+        kind => {
+            let Some((_, required, optional)) = find(kind, betas) else {
+                return Err(unknown(place, kind));
+            };
+            shape::fields(place, block, required, optional)?;
+            values(place, block)
+        }
+    }
+}
+
+/// Checks the values of a block whose fields are right.
+pub fn values(place: &str, block: &Block) -> Checked {
+    let sources: &[(&str, &[&str])] = match kind(block) {
+        "image" => &[
+            ("base64", &["media_type", "data"]),
+            ("url", &["url"]),
+            ("file", &["file_id"]),
+        ],
+        "document" => &[
+            ("base64", &["media_type", "data"]),
+            ("text", &["data"]),
+            ("content", &["content"]),
+            ("url", &["url"]),
+            ("file", &["file_id"]),
+        ],
+        "tool_result" | "mcp_tool_result" => return flag(place, "is_error", block),
+        _ => return Ok(()),
+    };
+    let place = format!("{place}.source");
+    let Some(source) = block.get("source").and_then(serde_json::Value::as_object) else {
+        return Err(ApiError::invalid(format!(
+            "{place}: Input should be a valid dictionary"
+        )));
+    };
+    match sources.iter().find(|(name, _)| *name == kind(source)) {
+        Some((name, required)) => shape::fields(
+            &format!("{place}.{name}"),
+            source,
+            required,
+            &["media_type"],
+        ),
+        None => Err(ApiError::invalid(format!(
+            "{place}: Input tag '{}' found using 'type' does not match any of the expected tags",
+            kind(source)
+        ))),
+    }
+}
+
+fn flag(place: &str, field: &str, block: &Block) -> Checked {
+    match block.get(field) {
+        None | Some(serde_json::Value::Null | serde_json::Value::Bool(_)) => Ok(()),
+        Some(_) => Err(ApiError::invalid(format!(
+            "{place}.{field}: Input should be a valid boolean"
+        ))),
+    }
+}

@@ -29,7 +29,12 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Cache {
     entries: HashMap<Key, Entry>,
+    /// How many entries there may be before expired ones are thrown out.
+    room: usize,
 }
+
+/// Fewer entries than this are not worth clearing up.
+const SMALLEST_ROOM: usize = 1_024;
 
 /// What a request reads and will write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,20 +75,42 @@ impl Cache {
 
     /// Makes what a request wrote readable; `start` is when the request began.
     pub fn commit(&mut self, workspace: &str, prompt: &Prompt, plan: &Plan, start: Moment) {
+        let alive = |position: &Position| {
+            let entry = self.entries.get(&(workspace.to_owned(), position.digest));
+            entry.copied().filter(|entry| entry.expires > start)
+        };
+        let found = plan.read.and_then(|at| prompt.positions.get(at));
+        let found = found.and_then(alive);
+        let mut written = Vec::new();
         for (at, lifetime) in &plan.writes {
             let Some(position) = prompt.positions.get(*at) else {
                 continue;
             };
+            let paid = plan.read.is_none_or(|read| *at > read);
+            let (old, wanted) = (alive(position), *lifetime);
+            // What is read is not written: a mark in front of the hit refreshes
+            // an entry but buys it no longer life.
+            let lifetime = match (paid, old) {
+                (true, Some(old)) => old.lifetime.max(wanted),
+                (true, None) => wanted,
+                (false, Some(old)) => old.lifetime,
+                (false, None) => found.map_or(wanted, |found| found.lifetime.min(wanted)),
+            };
             let expires = start.after(lifetime.duration());
-            let entry = self
-                .entries
-                .entry((workspace.to_owned(), position.digest))
-                .or_insert(Entry {
-                    lifetime: *lifetime,
-                    expires,
-                });
-            entry.lifetime = entry.lifetime.max(*lifetime);
-            entry.expires = entry.expires.max(expires);
+            let expires = old.map_or(expires, |old| old.expires.max(expires));
+            written.push((position.digest, Entry { lifetime, expires }));
+        }
+        for (digest, entry) in written {
+            self.entries.insert((workspace.to_owned(), digest), entry);
+        }
+        self.clear_up(start);
+    }
+
+    /// Throws expired entries out, now and then.
+    fn clear_up(&mut self, now: Moment) {
+        if self.entries.len() > self.room {
+            self.entries.retain(|_, entry| entry.expires > now);
+            self.room = (self.entries.len() * 2).max(SMALLEST_ROOM);
         }
     }
 
@@ -308,6 +335,66 @@ mod tests {
         bench.run(10, &[mark(9, Lifetime::Hour1)]);
         bench.clock.advance(Duration::from_secs(3_599));
         assert_eq!(bench.run(10, &[five(9)]).read, 1_000);
+    }
+
+    /// Fact: an hour's life is an hour's write price. An entry that expired and is
+    /// written again for five minutes lives five minutes, however it lived before.
+    #[test]
+    fn an_expired_hour_does_not_come_back() {
+        let mut bench = Bench::new();
+        bench.run(10, &[mark(9, Lifetime::Hour1)]);
+        bench.clock.advance(Duration::from_hours(2));
+        assert_eq!(bench.run(10, &[five(9)]).write_5m, 1_000);
+        bench.clock.advance(Duration::from_mins(4));
+        assert_eq!(bench.run(10, &[five(9)]).read, 1_000);
+        bench.clock.advance(Duration::from_mins(6));
+        assert_eq!(bench.run(10, &[five(9)]).read, 0);
+    }
+
+    /// Fact: only what lies behind the hit is written; an hour's mark in front of it
+    /// is billed as a read, so it makes nothing live an hour.
+    #[test]
+    fn a_mark_on_what_is_read_buys_no_hour() {
+        let mut bench = Bench::new();
+        bench.run(10, &[five(4), five(9)]);
+        let again = bench.run(10, &[mark(4, Lifetime::Hour1), five(9)]);
+        assert_eq!((again.read, again.write_1h), (1_000, 0));
+        bench.clock.advance(Duration::from_mins(6));
+        assert_eq!(bench.run(5, &[five(4)]).read, 0);
+    }
+
+    /// Fact: the life of an entry counts from the start of the request that wrote
+    /// it, not from the answer that made it readable.
+    #[test]
+    fn a_slow_answer_shortens_the_life() {
+        let mut bench = Bench::new();
+        let (prompt, start) = (prompt(10), bench.clock.now());
+        let plan = bench.cache.plan("w", &prompt, &[five(9)], 200, start);
+        bench.clock.advance(Duration::from_mins(4));
+        bench.cache.commit("w", &prompt, &plan, start);
+        bench.clock.advance(Duration::from_secs(59));
+        let read = |bench: &mut Bench| {
+            let now = bench.clock.now();
+            bench.cache.look_back("w", &prompt, 9, now)
+        };
+        assert_eq!(read(&mut bench), Some(9));
+        bench.clock.advance(Duration::from_secs(1));
+        assert_eq!(read(&mut bench), None);
+    }
+
+    #[test]
+    fn expired_entries_are_thrown_out() {
+        let (mut cache, clock) = (Cache::default(), Clock::default());
+        clock.freeze();
+        for number in 0..5 * SMALLEST_ROOM {
+            let prompt = prompt(3);
+            let now = clock.now();
+            let workspace = number.to_string();
+            let plan = cache.plan(&workspace, &prompt, &[five(2)], 200, now);
+            cache.commit(&workspace, &prompt, &plan, now);
+            clock.advance(Duration::from_secs(10));
+        }
+        assert!(cache.entries.len() <= 2 * SMALLEST_ROOM);
     }
 
     /// Fact: read A; hour's write B-A; five minutes' write C-B; the rest is input.

@@ -53,7 +53,7 @@ fn capabilities(model: &Model, options: &Options) -> Value {
             "clear_thinking_20251015": supported(edits),
             "compact_20260112": supported(edits && model.compaction),
         },
-        "compaction": {"summarize": supported(options.compaction && model.compaction)},
+        "compaction": {"summarize": supported(options.compaction && model.summarizes)},
         "thinking": {
             "supported": true,
             "types": {

@@ -204,13 +204,14 @@ impl Composer<'_> {
     fn compaction(&self, reply: &Reply, id: &str) -> Message {
         let verdict = &self.judged.verdict;
         let request = &self.judged.request;
+        let written = reply.text.clone().unwrap_or_default();
+        // A summary that was cut is none.
+        let cut = self.sim.counter().text(&written) > request.max_tokens;
         let failed = reply.stop_reason.clone();
-        let summary = reply
-            .text
-            .clone()
-            .filter(|text| !text.is_empty() && failed.is_none());
+        let failed = failed.or_else(|| cut.then(|| "max_tokens".to_owned()));
+        let summary = Some(written).filter(|text| !text.is_empty() && failed.is_none());
         let mut content = Vec::new();
-        let mut output = 1;
+        let mut output = if cut { request.max_tokens } else { 1 };
         if let Some(summary) = &summary {
             output = self.sim.counter().text(summary);
             let seal = CompactionSeal {
@@ -287,22 +288,19 @@ fn scripted(headers: &HeaderMap) -> Checked<Option<Reply>> {
 
 /// The thinking that came with a tool call must come back with its result.
 fn remember_thinking(state: &mut State, message: &Message) {
-    let signatures: Vec<String> = message
-        .content
-        .iter()
-        .filter(|block| is_thinking(block))
-        .map(|block| super::binding::signature(block).to_owned())
+    let blocks = || message.content.iter().enumerate();
+    let thinking: Vec<(usize, &str)> = blocks()
+        .filter(|(_, block)| is_thinking(block))
+        .map(|(at, block)| (at, super::binding::signature(block)))
         .collect();
-    if signatures.is_empty() {
+    if thinking.is_empty() {
         return;
     }
-    for call in message
-        .content
-        .iter()
-        .filter(|block| kind(block) == "tool_use")
-    {
+    for (call, block) in blocks().filter(|(_, block)| kind(block) == "tool_use") {
+        let sides = thinking.iter();
+        let sides = sides.map(|(at, signature)| ((*signature).to_owned(), *at < call));
         state
             .issued
-            .insert(text(call, "id").to_owned(), signatures.clone());
+            .insert(text(block, "id").to_owned(), sides.collect());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A client that names its previous message is told which layer changed since.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,31 @@ use super::canonical::Digest;
 use super::exchange::Judged;
 use super::marks::Place;
 
-/// Prompts by workspace and the id of the message that answered them.
-pub(super) type Sent = HashMap<(String, String), (String, Vec<Digest>)>;
+/// Prompts that are remembered: a client asks about its previous one, and all of
+/// a long session would grow with the square of its length.
+const REMEMBERED: usize = 256;
+
+/// A workspace and the id of the message that answered a prompt.
+type Key = (String, String);
+
+/// The newest prompts.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    prompts: HashMap<Key, (String, Vec<Digest>)>,
+    order: VecDeque<Key>,
+}
+
+impl Sent {
+    fn insert(&mut self, key: Key, model: String, prompt: Vec<Digest>) {
+        self.order.push_back(key.clone());
+        self.prompts.insert(key, (model, prompt));
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.prompts.remove(&oldest);
+        }
+    }
+}
 
 /// What `diagnostics` of the answer says; `None` if it was not asked for.
 pub(super) fn report(judged: &Judged, sent: &Sent) -> Option<Value> {
@@ -23,7 +46,8 @@ pub(super) fn report(judged: &Judged, sent: &Sent) -> Option<Value> {
     let Some(id) = asked.get("previous_message_id").and_then(Value::as_str) else {
         return Some(Value::Null);
     };
-    let reason = match sent.get(&(judged.account.workspace.clone(), id.to_owned())) {
+    let key = (judged.account.workspace.clone(), id.to_owned());
+    let reason = match sent.prompts.get(&key) {
         None => Some("previous_message_not_found"),
         Some((model, _)) if model != judged.request.model.id => Some("model_changed"),
         Some((_, digests)) => changed(judged, digests),
@@ -51,7 +75,7 @@ pub(super) fn remember(judged: &Judged, id: &str, sent: &mut Sent) {
         .map(|position| position.digest)
         .collect();
     let key = (judged.account.workspace.clone(), id.to_owned());
-    sent.insert(key, (judged.request.model.id.to_owned(), digests));
+    sent.insert(key, judged.request.model.id.to_owned(), digests);
 }
 
 fn changed(judged: &Judged, previous: &[Digest]) -> Option<&'static str> {
@@ -68,5 +92,22 @@ fn changed(judged: &Judged, previous: &[Digest]) -> Option<&'static str> {
         Some(Place::Tool(_)) => Some("tools_changed"),
         Some(Place::System(_)) => Some("system_changed"),
         Some(Place::Message(..)) | None => Some("messages_changed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_newest_prompts_are_remembered() {
+        let mut sent = Sent::default();
+        let key = |number: usize| ("w".to_owned(), number.to_string());
+        for number in 0..=REMEMBERED {
+            sent.insert(key(number), "m".to_owned(), vec![Digest::of("x")]);
+        }
+        assert_eq!(sent.prompts.len(), REMEMBERED);
+        assert!(!sent.prompts.contains_key(&key(0)));
+        assert!(sent.prompts.contains_key(&key(REMEMBERED)));
     }
 }

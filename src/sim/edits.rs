@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::betas::{Betas, beta};
 use super::error::{ApiError, Checked};
-use super::pieces::Piece;
-use super::prompt;
+use super::pieces::{self, Piece};
 use super::request::{Request, Role, is_thinking, kind, text};
 use super::tokens::Counter;
+use super::{prompt, shape};
 
 const CLEAR_TOOLS: &str = "clear_tool_uses_20250919";
 const CLEAR_THINKING: &str = "clear_thinking_20251015";
@@ -27,11 +27,20 @@ pub const PLACEHOLDER: &str = "[Old tool result content cleared]";
 /// The edits a request asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edits {
-    /// Turns whose thinking is kept.
-    thinking_turns: Option<usize>,
+    /// What thinking is kept, where the request says so.
+    pub thinking: Option<Keep>,
     tools: Option<ClearTools>,
     /// Threshold compaction.
     pub compact: Option<Compact>,
+}
+
+/// Which thinking `clear_thinking` leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// All of it, also on models that strip old thinking by themselves.
+    All,
+    /// That of so many turns.
+    Turns(usize),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -68,22 +77,27 @@ pub fn parse(request: &Request) -> Checked<Edits> {
     else {
         return Ok(edits);
     };
-    let list = management
-        .get("edits")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let Value::Object(management) = management else {
+        return Err(not("context_management", "a valid dictionary"));
+    };
+    shape::fields("context_management", management, &[], &["edits"])?;
+    let list = match management.get("edits") {
+        None | Some(Value::Null) => return Ok(edits),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(not("context_management.edits", "a valid list")),
+    };
     for (index, edit) in list.iter().enumerate() {
         let place = format!("context_management.edits.{index}");
         let kind = edit.get("type").and_then(Value::as_str).unwrap_or("");
         unlocked(&place, kind, &request.betas)?;
+        fields(&format!("{place}.{kind}"), kind, edit)?;
         match kind {
             CLEAR_THINKING if index > 0 => {
                 return Err(ApiError::invalid(format!(
                     "{place}: `{CLEAR_THINKING}` must be the first edit"
                 )));
             }
-            CLEAR_THINKING => edits.thinking_turns = thinking_turns(edit, request),
+            CLEAR_THINKING => edits.thinking = keep(&place, edit)?,
             CLEAR_TOOLS => edits.tools = Some(clear_tools(edit)),
             COMPACT => edits.compact = Some(compact(&place, edit, request)?),
             _ => {}
@@ -113,12 +127,68 @@ fn number(edit: &Value, field: &str) -> Option<u64> {
         .and_then(Value::as_u64)
 }
 
-/// `None` keeps all thinking.
-fn thinking_turns(edit: &Value, request: &Request) -> Option<usize> {
-    match (edit.get("keep"), number(edit, "keep")) {
-        (_, Some(turns)) => Some(usize::try_from(turns).unwrap_or(usize::MAX)),
-        (None, None) if request.model.strips_thinking => Some(1),
-        _ => None,
+fn not(place: &str, what: &str) -> ApiError {
+    ApiError::invalid(format!("{place}: Input should be {what}"))
+}
+
+/// Every edit has its own fields, and every amount its own units.
+fn fields(place: &str, kind: &str, edit: &Value) -> Checked {
+    let (allowed, amounts): (&[&str], &[(&str, &[&str])]) = match kind {
+        CLEAR_TOOLS => (
+            &[
+                "trigger",
+                "keep",
+                "clear_at_least",
+                "exclude_tools",
+                "clear_tool_inputs",
+            ],
+            &[
+                ("trigger", &["input_tokens", "tool_uses"]),
+                ("keep", &["tool_uses"]),
+                ("clear_at_least", &["input_tokens"]),
+            ],
+        ),
+        CLEAR_THINKING => (&["keep"], &[]),
+        _ => (
+            &["trigger", "instructions", "pause_after_compaction"],
+            &[("trigger", &["input_tokens"])],
+        ),
+    };
+    if let Value::Object(edit) = edit {
+        shape::fields(place, edit, &[], allowed)?;
+    }
+    for (field, units) in amounts {
+        let Some(amount) = edit.get(field).filter(|amount| !amount.is_null()) else {
+            continue;
+        };
+        let unit = amount.get("type").and_then(Value::as_str).unwrap_or("");
+        if !units.contains(&unit) {
+            let units = units.join("' or '");
+            return Err(not(&format!("{place}.{field}.type"), &format!("'{units}'")));
+        }
+        if number(edit, field).is_none() {
+            return Err(not(&format!("{place}.{field}.value"), "a valid integer"));
+        }
+    }
+    Ok(())
+}
+
+/// `None` leaves the choice to the model.
+fn keep(place: &str, edit: &Value) -> Checked<Option<Keep>> {
+    let keep = match edit.get("keep") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(all)) => Some(all.as_str()),
+        Some(keep) => keep.get("type").and_then(Value::as_str),
+    };
+    match (keep, number(edit, "keep")) {
+        (Some("all"), _) => Ok(Some(Keep::All)),
+        (Some("thinking_turns"), Some(turns)) if turns > 0 => Ok(Some(Keep::Turns(
+            usize::try_from(turns).unwrap_or(usize::MAX),
+        ))),
+        _ => Err(not(
+            &format!("{place}.{CLEAR_THINKING}.keep"),
+            "'all' or a number of thinking turns greater than 0",
+        )),
     }
 }
 
@@ -178,7 +248,7 @@ pub fn apply(
     counter: &Counter,
 ) -> Vec<Value> {
     let mut applied = Vec::new();
-    if let Some(keep) = edits.thinking_turns {
+    if let Some(Keep::Turns(keep)) = edits.thinking {
         applied.extend(drop_thinking(keep, pieces, request, counter));
     }
     if let Some(clear) = &edits.tools {
@@ -193,16 +263,17 @@ fn drop_thinking(
     request: &Request,
     counter: &Counter,
 ) -> Option<Value> {
-    let thinking = pieces.iter().filter(|piece| is_thinking(&piece.block));
-    let turns: BTreeSet<usize> = thinking.map(|piece| piece.message).collect();
-    let cleared: BTreeSet<usize> = turns
-        .iter()
-        .copied()
-        .take(turns.len().saturating_sub(keep))
-        .collect();
+    // A tool loop is one turn, however many messages it takes.
+    let turns = pieces::turns(pieces);
+    let thinks = |(piece, turn): (&Piece<'_>, &usize)| is_thinking(&piece.block).then_some(*turn);
+    let all: BTreeSet<usize> = pieces.iter().zip(&turns).filter_map(thinks).collect();
+    let gone = all.len().saturating_sub(keep);
+    let cleared: BTreeSet<usize> = all.into_iter().take(gone).collect();
     let mut tokens = 0;
+    let mut turn = turns.iter();
     pieces.retain(|piece| {
-        let gone = is_thinking(&piece.block) && cleared.contains(&piece.message);
+        let old = turn.next().is_some_and(|turn| cleared.contains(turn));
+        let gone = old && is_thinking(&piece.block);
         if gone {
             tokens += prompt::piece_tokens(&piece.block, request, counter);
         }

@@ -136,16 +136,22 @@ impl Sim {
         threads::expand(&mut request, &account, options, &self.state().threads)?;
         roles::check(&request)?;
         system_messages::check(&request, options.system_message_runs)?;
-        pairing::check(&request)?;
+        pairing::check(&request, options)?;
         tools::check_choice(&request)?;
         limits::check(&request)?;
         let marks = marks::collect(&request)?;
         let edits = edits::parse(&request)?;
-        if request.wants_compaction() && !request.model.compaction {
+        if request.wants_compaction()
+            && request.endpoint == Endpoint::Messages
+            && !request.model.summarizes
+        {
             return Err(ApiError::invalid("compaction: not supported on this model"));
         }
         let verdict = binding::check(&request, &account, options, &self.state().issued)?;
         let mut pieces = pieces::pieces(&request, &verdict.dropped);
+        if request.model.strips_thinking && edits.thinking.is_none() {
+            pieces::strip(&mut pieces);
+        }
         let original = prompt::render(&request, &pieces, self.counter());
         let applied = edits::apply(&edits, &mut pieces, &request, self.counter());
         let prompt = if applied.is_empty() {

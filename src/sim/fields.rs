@@ -78,6 +78,8 @@ pub fn check(endpoint: Endpoint, version: Version, betas: &Betas, body: &Block) 
     nested(body, "metadata", &["user_id"])?;
     nested(body, "diagnostics", &["previous_message_id"])?;
     nested(body, "compaction", &["type", "instructions"])?;
+    choices(body)?;
+    compaction(body)?;
     output_config(body, betas)?;
     let model = match body.get("model") {
         Some(Value::String(model)) => model.clone(),
@@ -102,7 +104,8 @@ pub fn check(endpoint: Endpoint, version: Version, betas: &Betas, body: &Block) 
         Some(Value::Bool(stream)) => *stream,
         Some(_) => return Err(ApiError::invalid("stream: Input should be a valid boolean")),
     };
-    if body.get("compaction").is_some() && body.get("context_management").is_some() {
+    let given = |field: &str| body.get(field).is_some_and(|value| !value.is_null());
+    if given("compaction") && given("context_management") {
         return Err(ApiError::invalid(
             "compaction: cannot be combined with `context_management`",
         ));
@@ -166,6 +169,39 @@ fn nested(body: &Block, field: &str, allowed: &[&str]) -> Checked {
     }
 }
 
+/// Fields with a closed list of values.
+fn choices(body: &Block) -> Checked {
+    let lists = [
+        ("speed", ["standard", "fast"]),
+        ("service_tier", ["auto", "standard_only"]),
+    ];
+    for (field, known) in lists {
+        let Some(value) = body.get(field).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        if !value.as_str().is_some_and(|value| known.contains(&value)) {
+            return Err(ApiError::invalid(format!(
+                "{field}: Input should be '{}'",
+                known.join("' or '")
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn compaction(body: &Block) -> Checked {
+    let Some(Value::Object(compaction)) = body.get("compaction") else {
+        return Ok(());
+    };
+    match compaction.get("type").map(Value::as_str) {
+        Some(Some("summarize")) => Ok(()),
+        Some(_) => Err(ApiError::invalid(
+            "compaction.type: Input should be 'summarize'",
+        )),
+        None => Err(ApiError::required("compaction.type")),
+    }
+}
+
 fn output_config(body: &Block, betas: &Betas) -> Checked {
     nested(body, "output_config", &["effort", "format", "task_budget"])?;
     let Some(Value::Object(config)) = body.get("output_config") else {
@@ -186,8 +222,14 @@ fn output_config(body: &Block, betas: &Betas) -> Checked {
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
 fn stop_sequences(body: &Block) -> Checked {
-    let Some(Value::Array(sequences)) = body.get("stop_sequences") else {
-        return Ok(());
+    let sequences = match body.get("stop_sequences") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Array(sequences)) => sequences,
+        Some(_) => {
+            return Err(ApiError::invalid(
+                "stop_sequences: Input should be a valid list",
+            ));
+        }
     };
     for (index, sequence) in sequences.iter().enumerate() {
         if sequence.as_str().is_none_or(|text| text.trim().is_empty()) {
@@ -240,12 +282,13 @@ mod tests {
     #[test]
     fn beta_fields_need_their_header() {
         for (field, needed) in BETA_FIELDS {
-            let error = message(&[], (field, json!({}))).unwrap_err();
+            let value = json!({"type": "summarize"});
+            let error = message(&[], (field, value.clone())).unwrap_err();
             assert_eq!(
                 error.message,
                 format!("{field}: Extra inputs are not permitted")
             );
-            assert!(message(&needed[..1], (field, json!({}))).is_ok(), "{field}");
+            assert!(message(&needed[..1], (field, value)).is_ok(), "{field}");
         }
     }
 
@@ -291,6 +334,29 @@ mod tests {
         );
         let body = json!({"max_tokens": 1, "messages": []});
         assert_eq!(check(&body).unwrap_err().message, "model: Field required");
+    }
+
+    /// Fact: `speed` is standard or fast, `service_tier` auto or standard only.
+    #[test]
+    fn some_fields_have_a_list_of_values() {
+        for (field, good, bad) in [
+            ("speed", json!("fast"), json!("slow")),
+            ("service_tier", json!("auto"), json!(1)),
+            ("stop_sequences", json!(["x"]), json!("x")),
+        ] {
+            assert!(message(&[], (field, good)).is_ok(), "{field}");
+            assert!(message(&[], (field, bad)).is_err(), "{field}");
+        }
+    }
+
+    /// Fact: `compaction` is `{type: "summarize", instructions?}`.
+    #[test]
+    fn a_compaction_summarizes() {
+        let run = |value| message(&[beta::COMPACT_ON_DEMAND], ("compaction", value));
+        assert!(run(json!({"type": "summarize", "instructions": "short"})).is_ok());
+        assert!(run(json!({"type": "forget"})).is_err());
+        assert!(run(json!({})).is_err());
+        assert!(run(json!({"type": "summarize", "keep": 2})).is_err());
     }
 
     /// Fact: on-demand compaction cannot be combined with `context_management`.

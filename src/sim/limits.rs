@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::betas::beta;
 use super::error::{ApiError, Checked};
 use super::request::{Endpoint, Request};
 use super::tokens::Counter;
@@ -39,7 +40,8 @@ pub fn window(request: &Request, prompt: u64) -> Checked {
             "prompt is too long: {prompt} tokens > {window} maximum"
         )));
     }
-    if request.model.strict_output && prompt + request.max_tokens > window {
+    let strict = request.model.strict_output && !request.betas.has(beta::WINDOW_EXCEEDED);
+    if strict && prompt.saturating_add(request.max_tokens) > window {
         return Err(ApiError::invalid(format!(
             "input length and `max_tokens` exceed context limit: {prompt} + {} > {window}, decrease \
              input length or `max_tokens` and try again",
@@ -174,6 +176,16 @@ mod tests {
              input length or `max_tokens` and try again"
         );
         assert_eq!(run("claude-haiku-4-5"), None);
+    }
+
+    /// Fact: models up to 4.1 opt into a cut answer instead of the refusal by a beta.
+    #[test]
+    fn older_models_may_opt_out_of_counting_max_tokens() {
+        let body = json!({"model": "claude-opus-4-1", "max_tokens": 21_333,
+            "messages": [user("x")]});
+        let asked = request(&body, &[beta::WINDOW_EXCEEDED]);
+        assert!(window(&asked, 188_240).is_ok());
+        assert!(window(&asked, 200_001).is_err());
     }
 
     /// Fact: Claude 4.7 and later refuse sampling parameters other than the defaults.

@@ -325,6 +325,9 @@ impl Message {
             "stop_sequence": self.stop_sequence,
             "usage": self.usage(self.tokens.output),
         });
+        if let Some(details) = self.stop_details() {
+            put(&mut message, "stop_details", details);
+        }
         if let Some(transformations) = &self.transformations {
             put(
                 &mut message,
@@ -339,6 +342,12 @@ impl Message {
             put(&mut message, "context_management", management.clone());
         }
         message
+    }
+
+    /// What a refusal says about itself.
+    pub fn stop_details(&self) -> Option<Value> {
+        (self.stop_reason == "refusal")
+            .then(|| json!({"type": "refusal", "category": null, "explanation": null}))
     }
 
     /// Everything that is billed: the message and a compaction before it.

@@ -76,8 +76,10 @@ pub struct Model {
     pub forced_tools: bool,
     /// Input plus `max_tokens` beyond the window is refused, not cut short.
     pub strict_output: bool,
-    /// Both ways of server-side compaction are supported.
+    /// Compaction beyond a threshold is supported.
     pub compaction: bool,
+    /// On-demand compaction is supported.
+    pub summarizes: bool,
 }
 
 impl Model {
@@ -149,6 +151,7 @@ const FABLE_5: Model = Model {
     forced_tools: true,
     strict_output: false,
     compaction: true,
+    summarizes: true,
 };
 const FABLE_5_1: Model = Model {
     id: "claude-fable-5-1",
@@ -161,6 +164,8 @@ const FABLE_5_2: Model = Model {
     id: "claude-fable-5-2",
     prices: Prices::tenths(8_000, 10_000, 16_000, 200, 40_000),
     organization_locked: true,
+    // Not in the list of models for it, which ends with 5.1.
+    summarizes: false,
     ..FABLE_5_1
 };
 const OPUS_5_5: Model = Model {
@@ -198,6 +203,7 @@ const OPUS_4_5: Model = Model {
     thinking: MANUAL,
     prefill: true,
     compaction: false,
+    summarizes: false,
     ..OPUS_4_6
 };
 const SONNET_5_5: Model = Model {
@@ -366,6 +372,32 @@ mod tests {
                 model.id
             );
         }
+    }
+
+    /// Fact: on-demand compaction is listed for Opus and Sonnet 4.6 to 5.5, Haiku 5.5
+    /// and Fable and Mythos 5 and 5.1; threshold compaction for Fable and Mythos 5
+    /// and later too.
+    #[test]
+    fn which_models_compact() {
+        let without: Vec<_> = all()
+            .iter()
+            .filter(|m| !m.summarizes)
+            .map(|m| m.id)
+            .collect();
+        assert_eq!(
+            without,
+            [
+                "claude-fable-5-2",
+                "claude-mythos-5-2",
+                "claude-opus-4-5",
+                "claude-opus-4-1",
+                "claude-sonnet-4-5",
+                "claude-sonnet-4",
+                "claude-haiku-4-5"
+            ]
+        );
+        assert!(find("claude-fable-5-2").unwrap().compaction);
+        assert!(!find("claude-haiku-4-5").unwrap().compaction);
     }
 
     /// Fact: the smallest cacheable prefix per model.

@@ -44,6 +44,8 @@ pub struct ModelOverride {
     pub binds_thinking: Option<bool>,
     /// Whether `role: "system"` is accepted inside `messages`.
     pub system_messages: Option<bool>,
+    /// Whether on-demand compaction is supported.
+    pub summarizes: Option<bool>,
 }
 
 /// Settings of a simulator.
@@ -72,6 +74,12 @@ pub struct Options {
     pub threads: bool,
     /// Whether on-demand compaction is accepted.
     pub compaction: bool,
+    /// Whether what on-demand compaction wrote may stand elsewhere than first.
+    pub compaction_anywhere: bool,
+    /// Whether tool results may be spread over several user messages in a row.
+    pub split_results: bool,
+    /// Whether a history with tool calls is accepted without `tools`.
+    pub calls_without_tools: bool,
     /// Whether `context_management` is accepted.
     pub context_management: bool,
     /// Block types beyond the known ones that are accepted as they are.
@@ -115,6 +123,9 @@ impl Default for Options {
             system_message_runs: false,
             threads: true,
             compaction: true,
+            compaction_anywhere: false,
+            split_results: false,
+            calls_without_tools: false,
             context_management: true,
             extra_block_types: Vec::new(),
             keys: Vec::new(),
@@ -153,6 +164,7 @@ impl Options {
             model.min_cacheable = change.min_cacheable.unwrap_or(model.min_cacheable);
             model.binds_thinking = change.binds_thinking.unwrap_or(model.binds_thinking);
             model.system_messages = change.system_messages.unwrap_or(model.system_messages);
+            model.summarizes = change.summarizes.unwrap_or(model.summarizes);
         }
         Some(model)
     }

@@ -1,23 +1,40 @@
 //! Every tool call is answered in the next message, and nothing else is.
 //!
-//! Judged on merged turns: a result in a second user message in a row belongs
-//! to the same turn. Errors name the messages as they were sent.
+//! Judged on merged turns: messages of one role in a row are one turn. Whether a
+//! result may stand in the second of two user messages in a row is not known, so
+//! it is a switch. Errors name the messages as they were sent.
 
 use std::collections::HashSet;
 
 use super::error::{ApiError, Checked};
-use super::request::{Placed, Request, Role, Turn, kind, text};
+use super::options::Options;
+use super::request::{Placed, Request, Role, Turn, kind, path, text};
 
 /// Checks tool calls and results of the whole conversation.
-pub fn check(request: &Request) -> Checked {
+pub fn check(request: &Request, options: &Options) -> Checked {
+    if !options.calls_without_tools && request.tools.is_empty() && has_calls(request) {
+        return Err(ApiError::invalid(
+            "Requests which include `tool_use` or `tool_result` blocks must define tools",
+        ));
+    }
+    pairs(request, options.split_results)
+}
+
+fn has_calls(request: &Request) -> bool {
+    let mut blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    blocks.any(|block| matches!(kind(block), "tool_use" | "tool_result"))
+}
+
+fn pairs(request: &Request, split: bool) -> Checked {
     unique_ids(request)?;
+    served(request)?;
     let turns = request.turns();
     for (number, turn) in turns.iter().enumerate() {
         let next = turns.get(number + 1);
         let previous = number.checked_sub(1).and_then(|before| turns.get(before));
         match turn.role {
             Role::Assistant => {
-                answered(turn, next)?;
+                answered(turn, next, split)?;
                 server_tools(request, turn, next)?;
             }
             Role::User => expected(turn, previous)?,
@@ -50,11 +67,16 @@ fn unique_ids(request: &Request) -> Checked {
     Ok(())
 }
 
-/// All results of one assistant turn stand first in the next user turn.
-fn answered(turn: &Turn<'_>, next: Option<&Turn<'_>>) -> Checked {
+/// All results of one assistant turn stand first in the next user turn, in one
+/// message unless results may be split.
+fn answered(turn: &Turn<'_>, next: Option<&Turn<'_>>, split: bool) -> Checked {
+    let first = next
+        .and_then(|next| next.blocks.first())
+        .map(|at| at.message);
     let results: HashSet<&str> = next
         .map(|next| {
             leading_results(next)
+                .filter(|placed| split || Some(placed.message) == first)
                 .map(|placed| text(placed.block, "tool_use_id"))
                 .collect()
         })
@@ -120,6 +142,29 @@ fn expected(turn: &Turn<'_>, previous: Option<&Turn<'_>>) -> Checked {
     Ok(())
 }
 
+/// The result of a server tool has its call somewhere before it: a history that
+/// is cut must not be cut between them.
+fn served(request: &Request) -> Checked {
+    let mut calls = HashSet::new();
+    for (number, message) in request.messages.iter().enumerate() {
+        for (index, block) in message.blocks.iter().enumerate() {
+            let kind = kind(block);
+            if matches!(kind, "server_tool_use" | "mcp_tool_use") {
+                calls.insert(text(block, "id"));
+            } else if kind.ends_with("_tool_result") && !calls.contains(text(block, "tool_use_id"))
+            {
+                return Err(ApiError::invalid(format!(
+                    "{}: unexpected `tool_use_id` found in `{kind}` blocks: {}. Each `{kind}` block \
+                     must have a corresponding `server_tool_use` block before it.",
+                    path(number, index),
+                    text(block, "tool_use_id")
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A server tool is answered by the API itself, in the same turn or, while
 /// client tools are answered, in the next.
 fn server_tools(request: &Request, turn: &Turn<'_>, next: Option<&Turn<'_>>) -> Checked {
@@ -161,7 +206,9 @@ mod tests {
 
     #[allow(clippy::needless_pass_by_value, reason = "calls read as tables")]
     fn refuse(messages: Value) -> Option<String> {
-        refusal(&json!({"messages": messages}), &[], check)
+        refusal(&json!({"messages": messages}), &[], |request| {
+            pairs(request, false)
+        })
     }
 
     /// Fact: each call is answered in the next message; the error names the assistant message and all ids.
@@ -202,14 +249,28 @@ mod tests {
         assert_eq!(refuse(after), None);
     }
 
-    /// Fact: pairing is judged on merged turns.
+    /// Fact: consecutive messages of one role are one turn, so two assistant messages
+    /// may share their results. All results go into ONE next user message; whether
+    /// two in a row will do is not known.
     #[test]
     fn merged_turns_count_as_one() {
         let calls = [assistant(json!([call("a")])), assistant(json!([call("b")]))];
-        let results = [user(json!([result("a")])), user(json!([result("b")]))];
         let [first, second] = calls;
-        let [one, two] = results;
-        assert_eq!(refuse(json!([user("x"), first, second, one, two])), None);
+        let both = user(json!([result("a"), result("b")]));
+        assert_eq!(refuse(json!([user("x"), first, second, both])), None);
+        assert_eq!(
+            refuse(json!([user("x"), first, second, both, user("y")])),
+            None
+        );
+        let [one, two] = [user(json!([result("a")])), user(json!([result("b")]))];
+        let split = json!([user("x"), first, second, one, two]);
+        assert!(
+            refuse(split.clone())
+                .unwrap()
+                .starts_with("messages.2: `tool_use` ids were found without")
+        );
+        let body = json!({"messages": split});
+        assert_eq!(refusal(&body, &[], |request| pairs(request, true)), None);
     }
 
     /// Fact: `tool_use` ids must be unique.
@@ -242,13 +303,28 @@ mod tests {
         let tools = json!([{"type": "web_search_20250305", "name": "web_search"}]);
         let run = |last: Value| {
             let body = json!({"tools": tools, "messages": [user("x"), turn, user(last)]});
-            refusal(&body, &[], check)
+            refusal(&body, &[], |request| pairs(request, false))
         };
         assert_eq!(run(json!([result("a")])), None);
         assert_eq!(
             run(json!([result("a"), words("and?")])).unwrap(),
             "`web_search` tool use with id `srvtoolu_1` was found without a corresponding \
              `web_search_tool_result` block"
+        );
+    }
+
+    /// Known from the API's behaviour: the result of a server tool needs its call.
+    #[test]
+    fn a_server_result_without_its_call_is_refused() {
+        let found =
+            json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []});
+        let whole = assistant(json!([search("srvtoolu_1"), found]));
+        assert_eq!(refuse(json!([user("x"), whole, user("y")])), None);
+        let cut = json!([user("x"), assistant(json!([found])), user("y")]);
+        assert!(
+            refuse(cut)
+                .unwrap()
+                .starts_with("messages.1.content.0: unexpected `tool_use_id`")
         );
     }
 

@@ -24,7 +24,7 @@ pub struct Piece<'a> {
 }
 
 /// The content blocks the model gets to see, before context editing: from the
-/// last compaction block on, without thinking that was dropped or is stripped.
+/// last compaction block on, without thinking that was dropped.
 pub fn pieces<'a>(request: &'a Request, dropped: &BTreeSet<(usize, usize)>) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
     let last_user = request
@@ -55,18 +55,38 @@ pub fn pieces<'a>(request: &'a Request, dropped: &BTreeSet<(usize, usize)>) -> V
             });
         }
     }
-    if request.model.strips_thinking {
-        let asked = last_question(&pieces);
-        pieces.retain(|piece| !is_thinking(&piece.block) || Some(piece.message) > asked);
-    }
     pieces
+}
+
+/// Leaves out the thinking of earlier turns, as older models do unless the
+/// request says what to keep.
+pub fn strip(pieces: &mut Vec<Piece<'_>>) {
+    let asked = last_question(pieces);
+    pieces.retain(|piece| !is_thinking(&piece.block) || Some(piece.message) > asked);
+}
+
+/// The number of the turn that each piece belongs to: a user message that is not
+/// only tool results begins a new one.
+pub fn turns(pieces: &[Piece<'_>]) -> Vec<usize> {
+    let (mut turn, mut asked) = (0, None);
+    let number = |piece: &Piece<'_>| {
+        if is_question(piece) && asked != Some(piece.message) {
+            turn += 1;
+            asked = Some(piece.message);
+        }
+        turn
+    };
+    pieces.iter().map(number).collect()
+}
+
+fn is_question(piece: &Piece<'_>) -> bool {
+    piece.role == Role::User && kind(&piece.block) != "tool_result"
 }
 
 /// The message of the newest user block that is no tool result.
 fn last_question(pieces: &[Piece<'_>]) -> Option<usize> {
-    let asked =
-        |piece: &&Piece<'_>| piece.role == Role::User && kind(&piece.block) != "tool_result";
-    pieces.iter().rfind(asked).map(|piece| piece.message)
+    let asked = pieces.iter().rfind(|piece| is_question(piece));
+    asked.map(|piece| piece.message)
 }
 
 #[cfg(test)]
@@ -99,7 +119,11 @@ mod tests {
             let body = json!({"model": model, "messages": [user("x"), assistant(json!([thinking, call])), last],
                 "thinking": {"type": "enabled", "budget_tokens": 1024}});
             let request = request(&body, &[]);
-            pieces(&request, &BTreeSet::new())
+            let mut pieces = pieces(&request, &BTreeSet::new());
+            if request.model.strips_thinking {
+                strip(&mut pieces);
+            }
+            pieces
                 .iter()
                 .filter(|piece| is_thinking(&piece.block))
                 .count()

@@ -153,13 +153,6 @@ fn system_salt(request: &Request, pieces: &[Piece<'_>]) -> String {
         .tools
         .iter()
         .any(|tool| kind(tool).starts_with("web_search"));
-    let cites = |block: &Block| {
-        block
-            .get("citations")
-            .and_then(|c| c.get("enabled"))
-            .and_then(Value::as_bool)
-            == Some(true)
-    };
     let citations = pieces.iter().any(|piece| cites(&piece.block));
     let speed = request
         .fields
@@ -195,6 +188,18 @@ fn messages_salt(request: &Request, pieces: &[Piece<'_>]) -> String {
         "messages {choice} {} {effort} {images}",
         request.thinking.rendering()
     )
+}
+
+/// Whether a block, or one in a tool result, has citations switched on.
+fn cites(block: &Block) -> bool {
+    let enabled = |block: &Block| {
+        let citations = block.get("citations");
+        let enabled = citations.and_then(|citations| citations.get("enabled"));
+        enabled.and_then(Value::as_bool) == Some(true)
+    };
+    let nested = block.get("content").and_then(Value::as_array);
+    let mut nested = nested.into_iter().flatten().filter_map(Value::as_object);
+    enabled(block) || nested.any(enabled)
 }
 
 fn has_image(block: &Block) -> bool {
@@ -312,6 +317,14 @@ mod tests {
             common(|body| body["messages"] = json!([user("a"), user(document.clone())])),
             1
         );
+        let found = |enabled: bool| {
+            let result = json!({"type": "search_result", "content": [], "source": "s",
+                "title": "t", "citations": {"enabled": enabled}});
+            let nested = json!({"type": "tool_result", "tool_use_id": "a", "content": [result]});
+            json!([user("a"), user(json!([nested]))])
+        };
+        assert_eq!(common(|body| body["messages"] = found(true)), 1);
+        assert_eq!(common(|body| body["messages"] = found(false)), 3);
     }
 
     /// Fact: deferred tools do not break the tool layer.

@@ -4,6 +4,8 @@
 //! thinking in its latest message may be neither filtered nor reordered. In
 //! manual mode the turn must also begin with thinking.
 
+use std::collections::HashMap;
+
 use super::binding::{Issued, signature};
 use super::error::{ApiError, Checked};
 use super::options::Options;
@@ -35,7 +37,10 @@ pub fn check(request: &Request, options: &Options, issued: &Issued) -> Checked {
             .map_or((0, 0), |at| (at.message, at.index));
         return Err(modified(place.0, place.1));
     }
-    if request.in_tool_loop() && request.thinking.is_manual() {
+    let prefilled = turns
+        .last()
+        .is_some_and(|turn| turn.role == Role::Assistant);
+    if (request.in_tool_loop() || prefilled) && request.thinking.is_manual() {
         starts_with_thinking(request)
     } else {
         Ok(())
@@ -71,19 +76,26 @@ fn whole(turn: &Turn<'_>, model: &str) -> bool {
     expected.is_none()
 }
 
-/// Whether the thinking that came with each call is there.
+/// Whether the thinking that came with each call is there, on its side of the call.
 fn complete(turn: &Turn<'_>, model: &str, issued: &Issued) -> bool {
-    let present: Vec<&str> = thinking(turn).collect();
+    let thinking = turn.blocks.iter().enumerate();
+    let present: HashMap<&str, usize> = thinking
+        .filter(|(_, placed)| is_thinking(placed.block))
+        .map(|(at, placed)| (signature(placed.block), at))
+        .collect();
     let calls = turn
         .blocks
         .iter()
-        .filter(|placed| kind(placed.block) == "tool_use");
+        .enumerate()
+        .filter(|(_, placed)| kind(placed.block) == "tool_use");
     calls
-        .filter_map(|call| issued.get(text(call.block, "id")))
-        .flatten()
-        .all(|signature| {
-            let ours = ThinkingSeal::open(signature).is_some_and(|seal| seal.model == model);
-            !ours || present.contains(&signature.as_str())
+        .filter_map(|(at, call)| Some((at, issued.get(text(call.block, "id"))?)))
+        .all(|(call, thought)| {
+            thought.iter().all(|(signature, before)| {
+                let ours = ThinkingSeal::open(signature).is_some_and(|seal| seal.model == model);
+                let stands = present.get(signature.as_str());
+                !ours || stands.is_some_and(|at| (*at < call) == *before)
+            })
         })
 }
 

@@ -6,8 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::betas::Betas;
-use super::block_types::{NESTED, find, unknown};
+use super::betas::{Betas, beta};
+use super::block_types::{NESTED, find, nested as nested_block, unknown, values};
 use super::error::{ApiError, Checked};
 use super::options::Options;
 use super::request::{Block, Message, Role, path};
@@ -156,19 +156,34 @@ fn block(
     };
     let place = format!("{place}.{kind}");
     fields(&place, &block, required, optional)?;
+    values(&place, &block)?;
     match kind.as_str() {
-        "tool_result" => tool_result_content(&place, &block)?,
-        "compaction" if block.get("content").and_then(Value::as_str) == Some("") => {
-            return Err(ApiError::invalid(format!(
-                "{place}.content: must not be empty"
-            )));
-        }
+        "tool_result" => tool_result_content(&place, &block, betas)?,
+        "compaction" => compaction(&place, &block, betas)?,
         _ => {}
     }
     Ok(block)
 }
 
-fn tool_result_content(place: &str, block: &Block) -> Checked {
+/// What on-demand compaction wrote is signed and needs the header it came with.
+fn compaction(place: &str, block: &Block, betas: &Betas) -> Checked {
+    if block.get("content").and_then(Value::as_str) == Some("") {
+        return Err(ApiError::invalid(format!(
+            "{place}.content: must not be empty"
+        )));
+    }
+    let signed = ["signature", "tool_changes"]
+        .into_iter()
+        .find(|field| block.get(*field).is_some_and(|value| !value.is_null()));
+    match signed {
+        Some(field) if !betas.has(beta::COMPACT_ON_DEMAND) => {
+            Err(ApiError::extra(format!("{place}.{field}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn tool_result_content(place: &str, block: &Block, betas: &Betas) -> Checked {
     let nested = match block.get("content") {
         None | Some(Value::Null | Value::String(_)) => return Ok(()),
         Some(Value::Array(nested)) => nested,
@@ -195,6 +210,9 @@ fn tool_result_content(place: &str, block: &Block) -> Checked {
             return Err(ApiError::invalid(
                 "messages: text content blocks must be non-empty",
             ));
+        }
+        if let Value::Object(inner) = value {
+            nested_block(&format!("{place}.content.{index}.{kind}"), inner, betas)?;
         }
     }
     Ok(())
@@ -238,7 +256,6 @@ fn text_block(text: &str) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::betas::beta;
 
     fn parse(blocks: &Value) -> Checked<Vec<Message>> {
         parse_with(blocks, &Betas::default(), &Options::default())
@@ -303,6 +320,19 @@ mod tests {
         assert!(parse_with(&with(json!("")), &betas, &options).is_err());
     }
 
+    /// Fact: a block from on-demand compaction needs the very header it was made
+    /// with; that of threshold compaction, whose blocks are unsigned, will not do.
+    #[test]
+    fn a_signed_compaction_needs_its_own_beta() {
+        let block = json!([{"type": "compaction", "content": "s", "signature": "x"}]);
+        let run = |name| parse_with(&block, &Betas::new(&[name]), &Options::default());
+        assert!(run(beta::COMPACT_ON_DEMAND).is_ok());
+        assert_eq!(
+            run(beta::COMPACT_THRESHOLD).unwrap_err().message,
+            "messages.0.content.0.compaction.signature: Extra inputs are not permitted"
+        );
+    }
+
     /// Fact: the content of a tool result may be absent or empty, but not hold an empty text block.
     #[test]
     fn tool_results_may_be_empty() {
@@ -318,6 +348,30 @@ mod tests {
         assert!(result(json!([])).is_ok());
         assert!(result(json!([{"type": "text", "text": ""}])).is_err());
         assert!(result(json!([{"type": "thinking"}])).is_err());
+    }
+
+    /// Fact: unknown fields are refused by their path inside tool results too, and an
+    /// image or a document has one of a few kinds of source.
+    #[test]
+    fn nested_blocks_and_sources_have_a_shape() {
+        let nested = |inner: Value| {
+            parse(&json!([{"type": "tool_result", "tool_use_id": "a", "content": [inner]}]))
+        };
+        let error = nested(json!({"type": "text", "text": "x", "note": 1})).unwrap_err();
+        assert_eq!(
+            error.message,
+            "messages.0.content.0.tool_result.content.0.text.note: Extra inputs are not permitted"
+        );
+        let url = json!({"type": "image", "source": {"type": "url", "url": "u"}});
+        assert!(nested(url.clone()).is_ok());
+        assert!(parse(&json!([url])).is_ok());
+        for source in [json!("gone"), json!({}), json!({"type": "base64"})] {
+            let image = json!({"type": "image", "source": source});
+            assert!(nested(image.clone()).is_err(), "{image}");
+            assert!(parse(&json!([image])).is_err(), "{image}");
+        }
+        let failed = json!([{"type": "tool_result", "tool_use_id": "a", "is_error": "yes"}]);
+        assert!(parse(&failed).is_err());
     }
 
     /// Fact: at most 100,000 messages.

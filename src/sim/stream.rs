@@ -54,8 +54,9 @@ fn start(message: &Message) -> Bytes {
     put(&mut opening, "stop_sequence", Value::Null);
     put(&mut opening, "usage", message.usage(1));
     if let Some(object) = opening.as_object_mut() {
-        // What editing came to is only known at the end.
+        // What editing came to, and how it ends, is only known at the end.
         object.shift_remove("context_management");
+        object.shift_remove("stop_details");
         if let Some(usage) = object.get_mut("usage").and_then(Value::as_object_mut) {
             usage.shift_remove("iterations");
         }
@@ -73,6 +74,9 @@ fn end(message: &Message) -> Bytes {
         "delta": {"stop_reason": message.stop_reason, "stop_sequence": message.stop_sequence},
         "usage": usage,
     });
+    if let (Some(details), Some(delta)) = (message.stop_details(), data.get_mut("delta")) {
+        put(delta, "stop_details", details);
+    }
     if let Some(management) = &message.context_management {
         put(&mut data, "context_management", management.clone());
     }

@@ -182,16 +182,23 @@ fn mismatch(kind: &str, thinking: &Block) -> Checked<Option<MismatchBehavior>> {
     else {
         return Ok(None);
     };
-    match binding
-        .get("prefix_mismatch_behavior")
-        .and_then(Value::as_str)
-    {
-        None => Ok(None),
-        Some("error") => Ok(Some(MismatchBehavior::Error)),
-        Some("drop_block") => Ok(Some(MismatchBehavior::DropBlock)),
-        Some(_) => Err(ApiError::invalid(format!(
-            "thinking.{kind}.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'"
-        ))),
+    let place = format!("thinking.{kind}.block_binding");
+    let Value::Object(binding) = binding else {
+        return Err(ApiError::invalid(format!(
+            "{place}: Input should be a valid dictionary"
+        )));
+    };
+    let field = "prefix_mismatch_behavior";
+    shape::fields(&place, binding, &[], &[field])?;
+    match binding.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_str() {
+            Some("error") => Ok(Some(MismatchBehavior::Error)),
+            Some("drop_block") => Ok(Some(MismatchBehavior::DropBlock)),
+            _ => Err(ApiError::invalid(format!(
+                "{place}.{field}: Input should be 'error' or 'drop_block'"
+            ))),
+        },
     }
 }
 
@@ -298,6 +305,16 @@ mod tests {
         );
         let settings = run("claude-opus-5-5", &thinking, &json!({}), &[beta::BINDING]).unwrap();
         assert_eq!(settings.mismatch, Some(MismatchBehavior::DropBlock));
+        for binding in [
+            json!("drop_block"),
+            json!({"prefix_mismatch_behavior": "drop"}),
+            json!({"prefix_mismatch_behavior": 1}),
+            json!({"prefix_mismatch": "drop_block"}),
+        ] {
+            let thinking = json!({"type": "adaptive", "block_binding": binding});
+            let refused = run("claude-opus-5-5", &thinking, &json!({}), &[beta::BINDING]);
+            assert!(refused.is_err(), "{thinking}");
+        }
     }
 
     /// Fact: thinking is left out by default on newer models; `updates` needs a beta.

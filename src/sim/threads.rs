@@ -6,6 +6,7 @@
 //! with a code that makes SDKs resend the full history.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -21,12 +22,13 @@ use super::state::State;
 /// Threads by workspace and the id of their last message.
 pub(super) type Threads = HashMap<(String, String), Held>;
 
-/// What is kept of a thread.
+/// What is kept of a thread. Every message of a thread can be continued, so the
+/// parts are shared: whole copies would grow with the square of its length.
 #[derive(Debug)]
 pub(super) struct Held {
-    system: Vec<Block>,
-    tools: Vec<Block>,
-    messages: Vec<Message>,
+    system: Arc<[Block]>,
+    tools: Arc<[Block]>,
+    messages: Vec<Arc<Message>>,
 }
 
 /// Puts what is held in front of what a continued thread sends.
@@ -52,10 +54,7 @@ pub(super) fn expand(
     match thread.get("type").and_then(Value::as_str) {
         Some("create") => Ok(()),
         Some("continue") => {
-            let id = thread
-                .get("previous_message_id")
-                .and_then(Value::as_str)
-                .unwrap_or("");
+            let id = previous(thread);
             let repeated = [("system", &request.system), ("tools", &request.tools)];
             if let Some((field, _)) = repeated.iter().find(|(_, blocks)| !blocks.is_empty()) {
                 return Err(ApiError::invalid(format!(
@@ -70,9 +69,10 @@ pub(super) fn expand(
                     ))
                     .with_code("thread_not_found")
                 })?;
-            request.system.clone_from(&held.system);
-            request.tools.clone_from(&held.tools);
-            request.messages.splice(0..0, held.messages.iter().cloned());
+            request.system = held.system.to_vec();
+            request.tools = held.tools.to_vec();
+            let before = held.messages.iter().map(|message| (**message).clone());
+            request.messages.splice(0..0, before);
             Ok(())
         }
         _ => Err(ApiError::invalid(
@@ -82,30 +82,52 @@ pub(super) fn expand(
     }
 }
 
+fn creates(thread: &Value) -> bool {
+    thread.get("type").and_then(Value::as_str) == Some("create")
+}
+
+fn previous(thread: &Value) -> &str {
+    let id = thread.get("previous_message_id").and_then(Value::as_str);
+    id.unwrap_or("")
+}
+
 /// Keeps the history of a thread under its newest message.
 pub(super) fn remember(state: &mut State, judged: &Judged, message: &Answered) {
-    if judged
-        .request
-        .fields
-        .get("thread")
-        .is_none_or(Value::is_null)
-    {
+    let request = &judged.request;
+    let thread = request.fields.get("thread");
+    let Some(thread) = thread.filter(|thread| !thread.is_null()) else {
         return;
-    }
-    let mut messages = judged.request.messages.clone();
-    messages.push(Message {
+    };
+    let workspace = &judged.account.workspace;
+    let continued = (workspace.clone(), previous(thread).to_owned());
+    let held = state.threads.get(&continued);
+    let (system, tools, mut messages) = match held.filter(|_| !creates(thread)) {
+        Some(held) => (
+            Arc::clone(&held.system),
+            Arc::clone(&held.tools),
+            held.messages.clone(),
+        ),
+        None => (
+            Arc::from(request.system.as_slice()),
+            Arc::from(request.tools.as_slice()),
+            Vec::new(),
+        ),
+    };
+    let new = request.messages.iter().skip(messages.len()).cloned();
+    messages.extend(new.map(Arc::new));
+    messages.push(Arc::new(Message {
         role: Role::Assistant,
         blocks: message.content.clone(),
         fleeting: false,
-    });
-    state.threads.insert(
-        (judged.account.workspace.clone(), message.id.clone()),
-        Held {
-            system: judged.request.system.clone(),
-            tools: judged.request.tools.clone(),
-            messages,
-        },
-    );
+    }));
+    let held = Held {
+        system,
+        tools,
+        messages,
+    };
+    state
+        .threads
+        .insert((workspace.clone(), message.id.clone()), held);
 }
 
 /// A name for the conversation: its first message, or what a signed compaction

@@ -215,6 +215,49 @@ async fn warming_the_cache_says_nothing() {
     assert_eq!(message["stop_reason"], "max_tokens");
 }
 
+/// Fact: what such a request writes is read by the next one, and it has no output.
+#[tokio::test]
+async fn a_warmed_cache_is_read() {
+    let bench = Bench::new().await;
+    let system = json!([{"type": "text", "text": crate::support::filler(5_000),
+        "cache_control": {"type": "ephemeral"}}]);
+    let talk = hello().with("system", system);
+    let warm = bench
+        .send(&talk.clone().with("max_tokens", json!(0)).body)
+        .await
+        .message();
+    assert_eq!(warm["usage"]["output_tokens"], 0);
+    let usage = bench.send(&talk.body).await.message()["usage"].clone();
+    assert!(usage["cache_read_input_tokens"].as_u64() > Some(4_096));
+    assert_eq!(
+        usage["cache_read_input_tokens"],
+        warm["usage"]["cache_creation_input_tokens"]
+    );
+}
+
+/// Fact: a refusal has `stop_details`, in a stream in the delta that ends it.
+#[tokio::test]
+async fn a_refusal_has_details() {
+    let bench = Bench::new().await;
+    for streamed in [false, true] {
+        bench
+            .sim
+            .push_reply(Reply::text("no").stopping_with("refusal"));
+        let response = bench
+            .send(&hello().with("stream", json!(streamed)).body)
+            .await;
+        let details = if streamed {
+            let events = response.events();
+            assert!(events[0]["message"].get("stop_details").is_none());
+            let end = events.iter().find(|event| event["type"] == "message_delta");
+            end.unwrap()["delta"]["stop_details"].clone()
+        } else {
+            response.message()["stop_details"].clone()
+        };
+        assert_eq!(details["type"], "refusal", "streamed: {streamed}");
+    }
+}
+
 /// Fact: output beyond `max_tokens` is cut with stop reason `max_tokens`; a stop
 /// sequence ends it with its own.
 #[tokio::test]

@@ -110,6 +110,55 @@ async fn the_exemption_has_conditions() {
     }
 }
 
+/// Fact: the first kept message has another role than the last summarised one.
+#[tokio::test]
+async fn a_cut_between_two_user_messages_is_not_exempt() {
+    let bench = Bench::new().await.beta(ON_DEMAND);
+    let mut talk = Talk::new(BINDING);
+    talk.user("question 0");
+    talk.user("and one more thing");
+    talk.turn(&bench).await;
+    for (kept_from, good) in [(1, false), (2, true)] {
+        let (mut compacted, _) = compact(&bench, &talk, kept_from).await;
+        compacted.user("next");
+        let response = bench.send(&compacted.body).await;
+        assert_eq!(response.status == 200, good, "{}", response.text);
+    }
+}
+
+/// Fact: what on-demand compaction returned comes first in `messages`, in place of
+/// what it summarises.
+#[tokio::test]
+async fn the_block_comes_first() {
+    let bench = Bench::new().await.beta(ON_DEMAND);
+    let talk = talk_of(&bench, 2).await;
+    let (mut compacted, _) = compact(&bench, &talk, 4).await;
+    compacted.user("next");
+    assert_eq!(bench.send(&compacted.body).await.status, 200);
+    compacted
+        .messages()
+        .insert(0, json!({"role": "user", "content": "hello"}));
+    let response = bench.send(&compacted.body).await;
+    assert!(response.error().contains("must come first"));
+}
+
+/// Fact: everything before the last compaction block is ignored, thinking that no
+/// longer fits included.
+#[tokio::test]
+async fn thinking_before_a_compaction_is_ignored() {
+    let bench = Bench::new().await.beta("compact-2026-01-12");
+    let mut talk = talk_of(&bench, 3).await;
+    let block = json!({"type": "compaction", "content": "so far"});
+    talk.user("go on");
+    talk.push(
+        "assistant",
+        json!([block, {"type": "text", "text": "well"}]),
+    );
+    talk.user("next");
+    talk.messages()[0]["content"] = json!("another question");
+    assert_eq!(bench.send(&talk.body).await.status, 200);
+}
+
 /// Fact: a summary somebody else wrote is not exempt.
 #[tokio::test]
 async fn a_foreign_summary_is_not_exempt() {
@@ -224,6 +273,10 @@ async fn a_failed_compaction_has_no_block() {
         assert_eq!(message["stop_reason"], reason);
         assert_eq!(message["content"], json!([]));
     }
+    bench.sim.set_persona(Persona::Good);
+    let (_, message) = compact(&bench, &talk.with("max_tokens", json!(8)), 2).await;
+    assert_eq!(message["stop_reason"], "max_tokens");
+    assert_eq!(message["content"], json!([]));
 }
 
 fn threshold(pause: bool) -> Value {

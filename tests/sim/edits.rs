@@ -89,29 +89,104 @@ async fn inputs_are_cleared_on_request() {
     assert!(saved[0] < saved[1] && saved[1] == saved[2], "{saved:?}");
 }
 
+fn keep(keep: &Value) -> Value {
+    json!({"edits": [{"type": "clear_thinking_20251015", "keep": keep}]})
+}
+
+/// Thinking turns that an edit cleared, 0 if it was not applied.
+async fn cleared(bench: &Bench, talk: &Talk, what: &Value) -> u64 {
+    let edited = talk.clone().with("context_management", keep(what));
+    let message = bench.send(&edited.body).await.message();
+    let applied = message["context_management"]["applied_edits"].clone();
+    applied[0]["cleared_thinking_turns"].as_u64().unwrap_or(0)
+}
+
 /// Fact: thinking of older turns is cleared, but not with keep all; bound
 /// thinking stays valid, because the client's history is unchanged.
 #[tokio::test]
 async fn old_thinking_is_cleared() {
     let bench = Bench::new().await.beta(BETA);
-    let talk = long_loop(&bench, BINDING, 4).await;
-    let edit = |keep: Value| json!({"edits": [{"type": "clear_thinking_20251015", "keep": keep}]});
-    let some = talk.clone().with(
-        "context_management",
-        edit(json!({"type": "thinking_turns", "value": 1})),
-    );
-    let message = bench.send(&some.body).await.message();
-    assert_eq!(
-        message["context_management"]["applied_edits"][0]["cleared_thinking_turns"],
-        3
-    );
-    for keep in [json!("all"), json!({"type": "all"})] {
-        let all = talk.clone().with("context_management", edit(keep));
-        assert_eq!(
-            bench.send(&all.body).await.message()["context_management"]["applied_edits"],
-            json!([])
-        );
+    let mut talk = Talk::new(BINDING);
+    for question in ["one", "two", "three", "four"] {
+        talk.user(question);
+        talk.turn(&bench).await;
     }
+    talk.user("five");
+    let one = json!({"type": "thinking_turns", "value": 1});
+    assert_eq!(cleared(&bench, &talk, &one).await, 3);
+    for all in [json!("all"), json!({"type": "all"})] {
+        assert_eq!(cleared(&bench, &talk, &all).await, 0);
+    }
+}
+
+/// Fact: a tool loop is one assistant turn, so its thinking is kept or cleared as one.
+#[tokio::test]
+async fn a_loop_is_one_thinking_turn() {
+    let bench = Bench::new().await.beta(BETA);
+    let one = json!({"type": "thinking_turns", "value": 1});
+    let mut talk = long_loop(&bench, BINDING, 4).await;
+    assert_eq!(cleared(&bench, &talk, &one).await, 0);
+    talk.turn(&bench).await;
+    talk.user("and then?");
+    talk.turn(&bench).await;
+    talk.answer_calls("done");
+    assert_eq!(cleared(&bench, &talk, &one).await, 1);
+}
+
+/// Fact: older models strip earlier thinking only by default; what the edit says
+/// to keep is kept, and counted.
+#[tokio::test]
+async fn what_is_kept_may_be_more_than_the_model_keeps() {
+    let bench = Bench::new().await.beta(BETA);
+    let budget = json!({"type": "enabled", "budget_tokens": 1024});
+    let mut talk = Talk::new("claude-haiku-4-5").with("thinking", budget);
+    for question in ["one", "two"] {
+        talk.user(question);
+        talk.turn(&bench).await;
+    }
+    talk.user("three");
+    let mut sizes = Vec::new();
+    for edits in [
+        json!({"edits": []}),
+        keep(&json!({"type": "thinking_turns", "value": 1})),
+        keep(&json!("all")),
+    ] {
+        let edited = talk.clone().with("context_management", edits);
+        let message = bench.send(&edited.body).await.message();
+        sizes.push(message["usage"]["input_tokens"].as_u64().unwrap());
+    }
+    assert!(sizes[0] < sizes[1] && sizes[1] < sizes[2], "{sizes:?}");
+}
+
+/// Fact: fields the API does not know are refused inside edits too; a number of
+/// thinking turns is greater than 0; amounts have their own units.
+#[tokio::test]
+async fn the_fields_of_edits_are_checked() {
+    let bench = Bench::new().await.beta(BETA);
+    let mut talk = Talk::new(PLAIN);
+    talk.user("hello");
+    let refused = [
+        json!({"edits": [], "extra": 1}),
+        json!({"edits": {}}),
+        json!([]),
+        clear(&json!({"keep_last": 3})),
+        clear(&json!({"keep": {"type": "input_tokens", "value": 3}})),
+        clear(&json!({"trigger": {"type": "messages", "value": 3}})),
+        clear(&json!({"clear_at_least": {"type": "input_tokens"}})),
+        keep(&json!({"type": "thinking_turns", "value": 0})),
+        keep(&json!("some")),
+        keep(&json!(3)),
+    ];
+    for management in refused {
+        let body = talk.clone().with("context_management", management).body;
+        let response = bench.send(&body).await;
+        assert_eq!(response.status, 400, "{}", body["context_management"]);
+    }
+    let body = talk.with("context_management", clear(&json!({"keep_last": 3})));
+    assert_eq!(
+        bench.send(&body.body).await.error(),
+        "context_management.edits.0.clear_tool_uses_20250919.keep_last: Extra inputs are not permitted"
+    );
 }
 
 /// Fact: `clear_thinking` must be the first edit; unknown edits are refused; each

@@ -40,6 +40,28 @@ async fn a_thread_is_continued_by_its_last_message() {
     assert_eq!(bench.sim.ledger().totals.breaks, 0);
 }
 
+/// Fact: a thread is continued from the message it names, so one message may be
+/// continued twice and neither continuation knows of the other.
+#[tokio::test]
+async fn a_thread_may_fork() {
+    let bench = Bench::new().await.beta(BETA);
+    let mut talk = Talk::new(PLAIN).with("thread", json!({"type": "create"}));
+    talk.user("go");
+    let first = bench.send(&talk.body).await.message();
+    let from = |id: &serde_json::Value, question: &str| {
+        let mut talk = Talk::new(PLAIN);
+        talk.body["thread"] = json!({"type": "continue", "previous_message_id": id});
+        talk.user(question);
+        talk.body
+    };
+    let left = bench.send(&from(&first["id"], "left")).await.message();
+    let right = bench.send(&from(&first["id"], "left")).await.message();
+    assert_eq!(left["usage"], right["usage"]);
+    let deeper = bench.send(&from(&left["id"], "on")).await.message();
+    let input = |message: &serde_json::Value| message["usage"]["input_tokens"].as_u64().unwrap();
+    assert!(input(&deeper) > input(&left));
+}
+
 /// Fact: what the thread holds must not be sent again.
 #[tokio::test]
 async fn a_continued_thread_repeats_neither_system_nor_tools() {

@@ -143,3 +143,66 @@ async fn an_empty_text_block_cannot_be_echoed() {
         "messages: text content blocks must be non-empty"
     );
 }
+
+/// Fact: thinking of the message whose calls are answered comes back in its order:
+/// behind the call it came before is a change, on models that bind nothing too.
+#[tokio::test]
+async fn thinking_stays_on_its_side_of_a_call() {
+    let bench = Bench::new().await;
+    bench.sim.set_rule(Rule::call_tool("read", 1));
+    let mut talk = Talk::new(PLAIN)
+        .with("thinking", json!({"type": "adaptive"}))
+        .with("tools", read_tool());
+    talk.user("go");
+    talk.turn(&bench).await;
+    talk.answer_calls("done");
+    assert_eq!(bench.send(&talk.body).await.status, 200);
+    let content = talk.messages()[1]["content"].as_array_mut().unwrap();
+    assert_eq!(content[0]["type"], "thinking");
+    content.rotate_left(1);
+    let error = bench.send(&talk.body).await.error();
+    assert!(error.contains("cannot be modified"), "{error}");
+}
+
+/// Fact: in manual mode a final assistant message begins with thinking, so words
+/// cannot be put into the model's mouth there.
+#[tokio::test]
+async fn manual_thinking_takes_no_prefill() {
+    let bench = Bench::new().await;
+    let mut talk = Talk::new("claude-haiku-4-5");
+    talk.user("go");
+    talk.push("assistant", "The answer is");
+    assert_eq!(bench.send(&talk.body).await.status, 200);
+    let manual = json!({"type": "enabled", "budget_tokens": 1024});
+    let error = bench
+        .send(&talk.with("thinking", manual).body)
+        .await
+        .error();
+    assert!(
+        error.starts_with(
+            "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`."
+        ),
+        "{error}"
+    );
+}
+
+/// Not verified: whether a history with tool calls needs `tools`. The strict
+/// answer is the default; the other one can be set.
+#[tokio::test]
+async fn a_history_of_calls_needs_tools() {
+    for (accepted, status) in [(false, 400), (true, 200)] {
+        let bench = Bench::with(Options {
+            calls_without_tools: accepted,
+            ..Options::default()
+        })
+        .await;
+        bench.sim.set_rule(Rule::call_tool("read", 1));
+        let mut talk = Talk::new(PLAIN).with("tools", read_tool());
+        talk.user("go");
+        talk.turn(&bench).await;
+        talk.answer_calls("done");
+        assert_eq!(bench.send(&talk.body).await.status, 200);
+        talk.body.as_object_mut().unwrap().remove("tools");
+        assert_eq!(bench.send(&talk.body).await.status, status);
+    }
+}
