@@ -25,8 +25,6 @@ use crate::wire::encoding::{self, Coding, Decoder};
 
 /// Room is counted in pieces of this many bytes.
 const ROOM_UNIT: usize = 16 * 1024;
-/// The length that is believed on the client's word alone.
-const BELIEVED: usize = 1 << 20;
 /// What must arrive within `body_idle`, in bytes: a byte now and then must not
 /// hold room for ever.
 const PROGRESS: u64 = 4096;
@@ -132,6 +130,7 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
     let declared = usize::try_from(hint.lower()).unwrap_or(0);
     let mut share = room.share();
     let mut buffer = Vec::new();
+    make_room(&mut buffer, declared).ok_or(Failure::NoRoom(limits.buffer_wait))?;
     // Silence is limited, and so is trickling: some progress must be made.
     let (mut counted, mut due) = (0, Instant::now() + limits.body_idle);
     loop {
@@ -155,12 +154,14 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
         if total as u64 > limit {
             return Err(Failure::BodyTooLarge { limit });
         }
-        if total > buffer.capacity() {
-            let wanted = capacity(declared, total, buffer.capacity());
-            share.cover(wanted, limits.buffer_wait).await?;
-            let reserved = buffer.try_reserve_exact(wanted - buffer.len());
-            reserved.map_err(|_| Failure::NoRoom(limits.buffer_wait))?;
-        }
+        make_room(&mut buffer, data.len()).ok_or(Failure::NoRoom(limits.buffer_wait))?;
+        // A promised length has its addresses but costs memory only as it comes.
+        let held = if total <= declared {
+            total
+        } else {
+            buffer.capacity()
+        };
+        share.cover(held, limits.buffer_wait).await?;
         buffer.extend_from_slice(&data);
     }
     Ok(Bytes::from_owner(Held {
@@ -169,16 +170,9 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
     }))
 }
 
-/// How large a buffer should be that must take `total` bytes: a promised length
-/// is believed at once if it is small, and else when a part of it has come.
-fn capacity(declared: usize, total: usize, current: usize) -> usize {
-    if declared < total {
-        total.max(current * 2)
-    } else if total <= BELIEVED {
-        declared.min(BELIEVED)
-    } else {
-        declared
-    }
+/// Makes a buffer able to take so many bytes more, if the system can give them.
+fn make_room(buffer: &mut Vec<u8>, more: usize) -> Option<()> {
+    buffer.try_reserve(more).ok()
 }
 
 /// Makes sure that a body does not unfold into more than the limit. One that
@@ -282,20 +276,18 @@ mod tests {
         assert_eq!(room.held.get(), 0);
     }
 
-    #[test]
-    fn a_large_promise_is_believed_only_when_a_part_of_it_has_come() {
-        let rows = [
-            // declared, total, current, wanted
-            (1000, 10, 0, 1000),
-            (64 << 20, 10, 0, BELIEVED),
-            (64 << 20, BELIEVED + 1, BELIEVED, 64 << 20),
-            (0, 10, 0, 10),
-            (0, 101, 100, 200),
-            (0, 500, 100, 500),
-        ];
-        for (declared, total, current, wanted) in rows {
-            assert_eq!(capacity(declared, total, current), wanted);
-        }
+    #[tokio::test]
+    async fn a_promise_costs_no_room_until_it_is_kept_and_an_impossible_one_is_refused() {
+        let room = room(1 << 20);
+        let limits = Limits {
+            body_bytes: u64::MAX,
+            ..limits()
+        };
+        let outcome = receive(Body::new(Silent(64 << 20)), &limits, &room).await;
+        assert!(matches!(outcome, Err(Failure::BodyStalled(_, 0))));
+        let outcome = receive(Body::new(Silent(1 << 60)), &limits, &room).await;
+        assert!(matches!(outcome, Err(Failure::NoRoom(_))));
+        assert_eq!(room.held.get(), 0);
     }
 
     #[tokio::test]
@@ -316,12 +308,13 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_falls_silent_is_given_up() {
         let room = room(1 << 20);
-        let silent = Body::new(Silent);
+        let silent = Body::new(Silent(10));
         let outcome = receive(silent, &limits(), &room).await;
         assert!(matches!(outcome, Err(Failure::BodyStalled(_, 0))));
     }
 
-    struct Silent;
+    /// Promises a length and sends nothing.
+    struct Silent(u64);
 
     impl http_body::Body for Silent {
         type Data = Bytes;
@@ -331,6 +324,9 @@ mod tests {
             _: &mut Context<'_>,
         ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
             Poll::Pending
+        }
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.0)
         }
     }
 
