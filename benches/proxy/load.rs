@@ -1,6 +1,7 @@
 //! Sends requests over kept-alive connections and takes the times.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -47,23 +48,24 @@ pub fn run(address: SocketAddr, request: &[u8], connections: usize, count: usize
         .enable_all()
         .build()
         .unwrap();
-    let request: &'static [u8] = Box::leak(request.to_vec().into_boxed_slice());
-    let seen = runtime.block_on(async {
+    let request: Arc<[u8]> = request.into();
+    runtime.block_on(async {
         let mut streams = Vec::new();
         for _ in 0..connections {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.set_nodelay(true).unwrap();
-            one(&mut stream, request).await;
+            one(&mut stream, &request).await;
             streams.push(stream);
         }
         let begun = Instant::now();
         let tasks: Vec<_> = streams
             .into_iter()
             .map(|mut stream| {
+                let request = request.clone();
                 tokio::spawn(async move {
                     let mut times = Vec::new();
                     for _ in 0..count / connections {
-                        times.push(one(&mut stream, request).await);
+                        times.push(one(&mut stream, &request).await);
                     }
                     times
                 })
@@ -75,9 +77,7 @@ pub fn run(address: SocketAddr, request: &[u8], connections: usize, count: usize
         }
         seen.rate = seen.first_byte.len() as f64 / begun.elapsed().as_secs_f64();
         seen
-    });
-    // The leaked copy is taken back: nothing refers to it any more.
-    seen
+    })
 }
 
 async fn one(stream: &mut TcpStream, request: &[u8]) -> Duration {
