@@ -40,5 +40,6 @@ pub mod engine;
 pub mod metrics;
 pub mod server;
 pub mod sim;
+pub mod store;
 pub mod upstream;
 pub mod wire;

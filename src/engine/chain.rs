@@ -7,38 +7,28 @@
 //! nothing in common. Collisions must be out of reach even for someone who
 //! tries, because the hash decides whose summary is shown: hence BLAKE3.
 
+use super::ids::ChainHash;
 use crate::wire::body::Body;
 use crate::wire::canonical::canonical;
 
-/// The hash of a conversation up to some message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ChainHash([u8; 32]);
-
-impl ChainHash {
-    /// Where the conversations of a tenant start.
-    pub fn start(tenant: &str) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(b"longhaul chain 1\0");
-        hasher.update(tenant.as_bytes());
-        Self(hasher.finalize().into())
-    }
-
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
+/// Where the conversations of a tenant start.
+pub fn start(tenant: &str) -> ChainHash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"longhaul chain 1\0");
+    hasher.update(tenant.as_bytes());
+    ChainHash::from_bytes(hasher.finalize().into())
 }
 
 /// One hash per message, the n-th covering the first n + 1 messages.
 pub fn chain(tenant: &str, bytes: &[u8], body: &Body) -> Vec<ChainHash> {
-    let mut last = ChainHash::start(tenant);
+    let mut last = start(tenant);
     let link = |message| {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&last.0);
+        hasher.update(last.as_bytes());
         canonical(bytes, body, message, |piece| {
             hasher.update(piece);
         });
-        last = ChainHash(hasher.finalize().into());
+        last = ChainHash::from_bytes(hasher.finalize().into());
         last
     };
     body.messages().iter().map(link).collect()

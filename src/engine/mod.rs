@@ -4,3 +4,4 @@
 //! decision is returned as a value for the shell to carry out.
 
 pub mod chain;
+pub mod ids;

@@ -1,0 +1,150 @@
+//! What is remembered from one request to the next, and across restarts.
+//!
+//! One contract, several homes: memory, which is also the model for tests, and
+//! SQLite. The store knows nothing of what an overlay says or what a mark's
+//! figures mean: it keeps bytes under keys and settles races. Two kinds of
+//! writing exist. What a request must be able to rely on after a power cut, an
+//! overlay and the pointer to it, is durable when [`Store::commit`] returns.
+//! What can be had again at the price of an estimate, a mark's figures, follows
+//! when it can.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId};
+
+/// What a store answers, later.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// A moment, in milliseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(pub i64);
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It took too long.
+    #[error("the store did not answer within {0:?}: is the disk or the database overloaded?")]
+    Slow(Duration),
+    /// It failed.
+    #[error("the store failed: {0}")]
+    Failed(String),
+}
+
+/// What is remembered at a place in a conversation, for one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkRow {
+    /// The conversation up to its last message. The tenant is part of it.
+    pub chain: ChainHash,
+    /// The model that was asked.
+    pub model: String,
+    /// The session it belongs to.
+    pub lineage: LineageId,
+    /// How many messages the conversation had.
+    pub messages: u32,
+    /// The overlay by which it was rendered; none: as the client sent it.
+    pub overlay: Option<OverlayId>,
+    /// The view that was sent, as a chain of its own.
+    pub view: ChainHash,
+    /// Which session the client said it was.
+    pub hint: Option<Hint>,
+    /// Some of the reply reached the client: the plan stands for ever.
+    pub sealed: bool,
+    /// Usage and all the rest, in a form of its own.
+    pub figures: Vec<u8>,
+    /// When it was last used.
+    pub seen_at: Moment,
+}
+
+/// A new overlay and the place from which it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The overlay's bytes and their name; none if an existing one, or none at
+    /// all, is taken.
+    pub overlay: Option<(OverlayId, Vec<u8>)>,
+    /// The place, pointing to the overlay.
+    pub mark: MarkRow,
+    /// The overlay that holds there so far: whoever knows another one loses.
+    pub parent: Option<OverlayId>,
+}
+
+/// How a commit went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Committed {
+    /// It is durable.
+    Done,
+    /// Somebody else was there first; this is what holds.
+    Lost(Box<MarkRow>),
+}
+
+/// What garbage collection goes by.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep {
+    /// What was used since then is live.
+    pub since: Moment,
+    /// The most bytes that marks and overlays may take; beyond it whole
+    /// lineages go, least recently used first.
+    pub state_bytes: u64,
+    /// Blobs used since then stay whether anything refers to them or not.
+    pub blobs_since: Moment,
+    /// The most bytes that blobs may take; beyond it the oldest go.
+    pub blob_bytes: u64,
+}
+
+/// What garbage collection did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Marks that went.
+    pub marks: u64,
+    /// Overlays that went, because no mark pointed to them any more.
+    pub overlays: u64,
+    /// Blobs that went.
+    pub blobs: u64,
+}
+
+/// Where things are remembered.
+pub trait Store: Send + Sync {
+    /// The marks at these places, of every model, in no particular order.
+    fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>>;
+
+    /// The marks of a hinted session with one of these views.
+    fn marks_by_view<'a>(
+        &'a self,
+        hint: Hint,
+        views: &'a [ChainHash],
+    ) -> Answer<'a, Vec<MarkRow>>;
+
+    /// The overlays that a hinted session used last, newest first.
+    fn overlays_of(&self, hint: Hint, limit: u32) -> Answer<'_, Vec<OverlayId>>;
+
+    /// The bytes of an overlay.
+    fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>>;
+
+    /// Makes an overlay hold at a place, durably and whole or not at all. It is
+    /// refused if the place has an overlay other than `parent`, or is sealed.
+    fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed>;
+
+    /// Notes marks that change no pointer: a new place, or newer figures for a
+    /// place with the same overlay. A place with another overlay keeps what it
+    /// has. `sealed` is only ever set, never cleared. Not necessarily durable.
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()>;
+
+    /// Everything that was learned, by key.
+    fn learned(&self) -> Answer<'_, Vec<(String, String)>>;
+
+    /// Remembers something learned.
+    fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()>;
+
+    /// Keeps content, each piece once, and marks it as used at `now`. Durable.
+    fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()>;
+
+    /// A piece of content.
+    fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>>;
+
+    /// Removes what is no longer kept.
+    fn collect(&self, keep: Keep) -> Answer<'_, Collected>;
+
+    /// Writes everything out and closes.
+    fn close(&self) -> Answer<'_, ()>;
+}
