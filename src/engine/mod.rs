@@ -3,5 +3,11 @@
 //! No I/O, no clock, no randomness: time, prices and counts are arguments, and a
 //! decision is returned as a value for the shell to carry out.
 
+pub mod cache_marks;
 pub mod chain;
+pub mod conversation;
 pub mod ids;
+pub mod legal;
+pub mod overlay;
+pub mod render;
+pub mod request;

@@ -166,6 +166,11 @@ impl Body {
     pub fn marks(&self, message: &Message) -> &[Mark] {
         slice(&self.marks, &message.marks)
     }
+
+    /// Which block of its message a mark stands on.
+    pub fn index_in(&self, message: &Message, mark: &Mark) -> usize {
+        mark.block.saturating_sub(message.blocks.start) as usize
+    }
 }
 
 fn slice<'a, T>(all: &'a [T], range: &Range<u32>) -> &'a [T] {

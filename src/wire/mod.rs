@@ -10,5 +10,6 @@ pub mod encoding;
 pub mod observe;
 pub mod reply;
 pub mod scan;
+pub mod splice;
 mod split;
 pub mod sse;

@@ -1,0 +1,373 @@
+//! Where cache marks stand in a view.
+//!
+//! The client's own marks stay where they survive; ours are added to them, never
+//! for a client that uses none. The API takes four in all, its automatic one
+//! included, longer lifetimes first, and looks back twenty positions from a mark
+//! for something it has cached. So on the request that brings a new overlay one
+//! of ours stands where the old prefix ends and the new begins, and later, when
+//! a turn has added more than the look-back, one stands where the request before
+//! had its last. Marks are no part of a conversation's identity: the API ignores
+//! them when it compares, and so do we.
+//!
+//! Placement depends on nothing but the body, the overlay and two facts kept
+//! with the plan, so that the same request sent again is marked the same.
+
+use super::conversation::Conversation;
+use super::overlay::{Change, Overlay};
+use crate::wire::body::{Block, Kind, Mark};
+use crate::wire::scan::{Cursor, Span, says};
+use crate::wire::splice::Splice;
+
+/// The most marks of a request.
+const MOST: usize = 4;
+/// A turn that adds more positions than this gets a mark in its middle: two
+/// less than the API looks back, for what it may count that we do not.
+const LOOK_BACK: usize = 18;
+/// How a mark begins, and what makes it live longer.
+const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+const LONG_MARK: &str = r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
+
+/// How long the API keeps what a mark ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lifetime {
+    /// Five minutes.
+    Short,
+    /// An hour.
+    Long,
+}
+
+impl Lifetime {
+    fn of(mark: &[u8]) -> Self {
+        // A mark is tiny, and its lifetime one of two words.
+        let long = serde_json::from_slice::<serde_json::Value>(mark)
+            .is_ok_and(|mark| mark.get("ttl").and_then(|ttl| ttl.as_str()) == Some("1h"));
+        if long { Self::Long } else { Self::Short }
+    }
+
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Short => MARK,
+            Self::Long => LONG_MARK,
+        }
+    }
+
+    /// In seconds.
+    pub fn seconds(self) -> u64 {
+        match self {
+            Self::Short => 300,
+            Self::Long => 3_600,
+        }
+    }
+}
+
+/// A block of the client's history: message and block.
+pub type Place = (usize, usize);
+
+/// What placement goes by, besides the body and the overlay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Basis {
+    /// This is the first request with its overlay.
+    pub swap: bool,
+    /// Where the request before had its last mark.
+    pub previous: Option<Place>,
+}
+
+/// Where marks go.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// The mark at the end of the last segment, or nothing.
+    pub segment: &'static str,
+    /// The other changes to the body.
+    pub changes: Vec<Splice>,
+    /// Where the last mark of the view stands.
+    pub last: Option<Place>,
+    /// The longest lifetime in use; none if the client uses no cache.
+    pub lifetime: Option<Lifetime>,
+}
+
+/// A mark of the client's that the view shows.
+struct Shown {
+    place: Option<Place>,
+    lifetime: Lifetime,
+    cut: Span,
+}
+
+/// The client's marks in an array of blocks or tools, in order.
+fn marks_in(bytes: &[u8], array: Span) -> Vec<Lifetime> {
+    let mut found = Vec::new();
+    let inner = array.of(bytes);
+    let mut cursor = Cursor::new(inner);
+    if cursor.expect(b'[').is_err() {
+        return found;
+    }
+    let mut first = true;
+    while let Ok(true) = cursor.element(&mut first) {
+        if cursor.peek() != Some(b'{') {
+            if cursor.value().is_err() {
+                break;
+            }
+            continue;
+        }
+        if cursor.expect(b'{').is_err() {
+            break;
+        }
+        let mut first = true;
+        while let Ok(Some(key)) = cursor.key(&mut first) {
+            let Ok(value) = cursor.value() else {
+                return found;
+            };
+            if says(key.span.of(inner), "cache_control") {
+                found.push(Lifetime::of(value.of(inner)));
+            }
+        }
+    }
+    found
+}
+
+/// Places the marks of a view.
+pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -> Placement {
+    let (bytes, body) = (conversation.bytes(), conversation.body());
+    let field = |name| body.field(bytes, name);
+    let fixed: Vec<Lifetime> = ["tools", "system"]
+        .into_iter()
+        .filter_map(field)
+        .flat_map(|span| marks_in(bytes, span))
+        .collect();
+    let automatic = field("cache_control")
+        .map(|span| span.of(bytes))
+        .filter(|value| *value != b"null")
+        .map(Lifetime::of);
+    let shown = shown(conversation, overlay);
+    let used = fixed.len() + shown.len() + usize::from(automatic.is_some());
+    let in_messages = shown.iter().map(|mark| mark.lifetime);
+    let all: Vec<Lifetime> = fixed
+        .iter()
+        .copied()
+        .chain(in_messages)
+        .chain(automatic)
+        .collect();
+    let end = last_place(conversation, overlay);
+    let last = match automatic {
+        Some(_) => end,
+        None => shown.iter().rev().find_map(|mark| mark.place),
+    };
+    let mut placement = Placement {
+        segment: "",
+        changes: Vec::new(),
+        last,
+        lifetime: all.iter().copied().max(),
+    };
+    let Some(wanted) = wanted(conversation, overlay, basis, last) else {
+        return placement;
+    };
+    if all.is_empty() {
+        return placement;
+    }
+    // Ours lives as long as the client's next one, so that the order stays legal.
+    let before = |mark: &&Shown| match (wanted, mark.place) {
+        (Wanted::Segment, Some((message, _))) => message < overlay.cut as usize,
+        (Wanted::Block(place), Some(other)) => other < place,
+        (_, None) => true,
+    };
+    let passed = fixed.len() + shown.iter().take_while(before).count();
+    let lifetime = all.get(passed).or(all.last()).copied();
+    let Some(lifetime) = lifetime else {
+        return placement;
+    };
+    if used >= MOST {
+        // The earlier mark of two in messages gives way.
+        let [first, .., _] = shown.as_slice() else {
+            return placement;
+        };
+        placement
+            .changes
+            .push(Splice::remove(first.cut.range()));
+    }
+    match wanted {
+        Wanted::Segment => placement.segment = lifetime.mark(),
+        Wanted::Block(place) => {
+            let Some(changes) = mark_block(conversation, place, lifetime) else {
+                return Placement {
+                    changes: Vec::new(),
+                    ..placement
+                };
+            };
+            placement.changes.extend(changes);
+        }
+    }
+    placement
+}
+
+#[derive(Clone, Copy)]
+enum Wanted {
+    Segment,
+    Block(Place),
+}
+
+/// Where a mark of ours would help.
+fn wanted(
+    conversation: &Conversation<'_>,
+    overlay: &Overlay,
+    basis: Basis,
+    last: Option<Place>,
+) -> Option<Wanted> {
+    if basis.swap {
+        if overlay.hides() {
+            return Some(Wanted::Segment);
+        }
+        let first = overlay.edits.first()?;
+        let before = (first.message as usize).checked_sub(1)?;
+        let place = eligible_up_to(conversation, overlay, (before, usize::MAX))?;
+        return unmarked(conversation, place).then_some(Wanted::Block(place));
+    }
+    let previous = basis.previous?;
+    let last = last?;
+    if !overlay.shows(previous.0) || positions(conversation, overlay, previous, last) <= LOOK_BACK {
+        return None;
+    }
+    let place = eligible_up_to(conversation, overlay, previous)?;
+    unmarked(conversation, place).then_some(Wanted::Block(place))
+}
+
+/// The client's marks that the view shows.
+fn shown(conversation: &Conversation<'_>, overlay: &Overlay) -> Vec<Shown> {
+    let (bytes, body) = (conversation.bytes(), conversation.body());
+    let mut found = Vec::new();
+    for (at, message) in body.messages().iter().enumerate() {
+        if body.marks(message).is_empty() || !overlay.shows(at) {
+            continue;
+        }
+        for mark in body.marks(message) {
+            let block = body.index_in(message, mark);
+            let edit = overlay
+                .edits_of(at)
+                .iter()
+                .find(|edit| edit.block as usize == block);
+            let survives = match edit.map(|edit| &edit.change) {
+                None => true,
+                Some(Change::Payload(_)) => !mark.is_nested,
+                Some(Change::Block(_) | Change::Gone) => false,
+            };
+            if survives {
+                found.push(Shown {
+                    place: Some((at, block)),
+                    lifetime: Lifetime::of(mark.value.of(bytes)),
+                    cut: mark.cut,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The last block that is shown.
+fn last_place(conversation: &Conversation<'_>, overlay: &Overlay) -> Option<Place> {
+    let last = conversation.len().checked_sub(1)?;
+    eligible_up_to(conversation, overlay, (last, usize::MAX))
+}
+
+/// The nearest block at or before a place that may carry a mark, in the same
+/// stretch of shown messages.
+fn eligible_up_to(
+    conversation: &Conversation<'_>,
+    overlay: &Overlay,
+    (message, block): Place,
+) -> Option<Place> {
+    for at in (0..=message).rev().take(LOOK_BACK) {
+        if !overlay.shows(at) {
+            return None;
+        }
+        let shown = conversation.message(at)?;
+        if shown.is_string {
+            let is_empty = is_blank(shown.content.of(conversation.bytes()));
+            if !is_empty {
+                return Some((at, 0));
+            }
+            continue;
+        }
+        let limit = if at == message { block } else { usize::MAX };
+        let edits = overlay.edits_of(at);
+        let may = |(index, candidate): &(usize, &Block)| {
+            let changed = edits.iter().find(|edit| edit.block as usize == *index);
+            let stands = !matches!(
+                changed.map(|edit| &edit.change),
+                Some(Change::Block(_) | Change::Gone)
+            );
+            stands && *index <= limit && is_eligible(conversation.bytes(), candidate)
+        };
+        let found = conversation.blocks(at).iter().enumerate().rfind(may);
+        if let Some((index, _)) = found {
+            return Some((at, index));
+        }
+    }
+    None
+}
+
+fn is_eligible(bytes: &[u8], block: &Block) -> bool {
+    match block.kind {
+        Kind::Text => block.payload.is_some_and(|text| !is_blank(text.of(bytes))),
+        Kind::Image | Kind::Document | Kind::ToolUse | Kind::ToolResult => true,
+        Kind::Thinking | Kind::Compaction | Kind::Other => false,
+    }
+}
+
+/// Whether a JSON string has nothing but white space in it. An escape may stand
+/// for white space too, so only what is certainly more counts.
+fn is_blank(string: &[u8]) -> bool {
+    let inner = string
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""))
+        .unwrap_or(string);
+    let mut escaped = false;
+    !inner.iter().any(|byte| {
+        let plain = !escaped && *byte != b'\\' && byte.is_ascii_graphic();
+        escaped = *byte == b'\\' && !escaped;
+        plain
+    })
+}
+
+fn unmarked(conversation: &Conversation<'_>, (message, block): Place) -> bool {
+    let body = conversation.body();
+    let Some(holder) = conversation.message(message) else {
+        return false;
+    };
+    let here = |mark: &Mark| body.index_in(holder, mark) == block;
+    !body.marks(holder).iter().any(here)
+}
+
+/// Positions from one block to a later one, as a view shows them.
+fn positions(
+    conversation: &Conversation<'_>,
+    overlay: &Overlay,
+    from: Place,
+    to: Place,
+) -> usize {
+    let gone = |at: usize| {
+        let edits = overlay.edits_of(at).iter();
+        edits.filter(|edit| edit.change == Change::Gone).count()
+    };
+    let between: usize = (from.0..to.0)
+        .filter(|at| overlay.shows(*at))
+        .map(|at| conversation.blocks(at).len().max(1).saturating_sub(gone(at)))
+        .sum();
+    (between + to.1).saturating_sub(from.1)
+}
+
+/// Puts a mark on a block; a string becomes the block that it stands for.
+fn mark_block(
+    conversation: &Conversation<'_>,
+    (message, block): Place,
+    lifetime: Lifetime,
+) -> Option<Vec<Splice>> {
+    let holder = conversation.message(message)?;
+    if holder.is_string {
+        let string = holder.content;
+        return Some(vec![
+            Splice::insert(string.start(), r#"[{"type":"text","text":"#),
+            Splice::insert(string.end(), format!("{}}}]", lifetime.mark())),
+        ]);
+    }
+    let marked = conversation.block_at((message, block))?;
+    let brace = marked.span.end().checked_sub(1)?;
+    Some(vec![Splice::insert(brace, lifetime.mark())])
+}

@@ -1,0 +1,385 @@
+//! The shape of a history: who speaks, which call belongs to which result, and
+//! where it may be cut.
+//!
+//! Roles are judged on merged turns, as the API does: messages of one role in a
+//! row are one. A cut is an index at which a tail may start: no call is parted
+//! from its result, a mid-conversation system message stays with the message
+//! it follows, and what tools a result has loaded is not forgotten.
+
+use crate::wire::body::{Block, Body, Kind, Message, Role};
+
+/// A history, with what is often asked of it.
+pub struct Conversation<'a> {
+    bytes: &'a [u8],
+    body: &'a Body,
+    head: usize,
+    last_assistant: Option<usize>,
+    loop_start: usize,
+}
+
+impl<'a> Conversation<'a> {
+    /// The history of a request.
+    pub fn new(bytes: &'a [u8], body: &'a Body) -> Self {
+        let messages = body.messages();
+        let is_assistant = |message: &Message| message.role == Role::Assistant;
+        let first_assistant = messages.iter().position(is_assistant);
+        let holds_summary = |message: &Message| {
+            let blocks = body.blocks(message);
+            blocks.iter().any(|block| block.kind == Kind::Compaction)
+        };
+        let head = match messages.iter().rposition(holds_summary) {
+            Some(at) => at + 1,
+            None => first_assistant.unwrap_or(messages.len()),
+        };
+        let mut conversation = Self {
+            bytes,
+            body,
+            head,
+            last_assistant: messages.iter().rposition(is_assistant),
+            loop_start: 0,
+        };
+        let opens = (0..messages.len()).rposition(|at| conversation.opens_turn(at));
+        conversation.loop_start = opens.unwrap_or(0);
+        conversation
+    }
+
+    /// The bytes the history stands in.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The body it was split into.
+    pub fn body(&self) -> &'a Body {
+        self.body
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.body.messages().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many messages at the start are kept in every view: all before the
+    /// first of the assistant's, or up to the API's own summary, if there is one.
+    pub fn head(&self) -> usize {
+        self.head
+    }
+
+    /// The newest message of the assistant's.
+    pub fn last_assistant(&self) -> Option<usize> {
+        self.last_assistant
+    }
+
+    /// The message at an index.
+    pub fn message(&self, at: usize) -> Option<&'a Message> {
+        self.body.messages().get(at)
+    }
+
+    /// The blocks of the message at an index.
+    pub fn blocks(&self, at: usize) -> &'a [Block] {
+        self.message(at)
+            .map_or(&[], |message| self.body.blocks(message))
+    }
+
+    fn role(&self, at: usize) -> Option<Role> {
+        self.message(at).map(|message| message.role)
+    }
+
+    fn has(&self, at: usize, kind: Kind) -> bool {
+        self.blocks(at).iter().any(|block| block.kind == kind)
+    }
+
+    /// The role that speaks before a message, system messages aside.
+    fn role_before(&self, at: usize) -> Option<Role> {
+        let spoken = (0..at).rev().filter_map(|at| self.role(at));
+        spoken.into_iter().find(|role| *role != Role::System)
+    }
+
+    /// Whether a message opens a turn: it is the user's and not only results.
+    pub fn opens_turn(&self, at: usize) -> bool {
+        let blocks = self.blocks(at);
+        let only_results =
+            !blocks.is_empty() && blocks.iter().all(|block| block.kind == Kind::ToolResult);
+        self.role(at) == Some(Role::User) && !only_results
+    }
+
+    /// Whether a message belongs to the turn that is still going on.
+    pub fn in_open_turn(&self, at: usize) -> bool {
+        at >= self.loop_start
+    }
+
+    /// Whether the history ends with the results of tools: the model is in the
+    /// middle of its turn, and its newest message may not be changed.
+    pub fn is_in_tool_loop(&self) -> bool {
+        let last = (0..self.len())
+            .rev()
+            .find(|at| self.role(*at) != Some(Role::System));
+        last.is_some_and(|at| {
+            self.role(at) == Some(Role::User) && self.has(at, Kind::ToolResult)
+        })
+    }
+
+    /// Whether a tail may start at this message.
+    pub fn is_cut_point(&self, at: usize, manual_thinking: bool) -> bool {
+        if at <= self.head || self.last_assistant.is_none_or(|last| at > last) {
+            return false;
+        }
+        let (Some(role), Some(before)) = (self.role(at), self.role_before(at)) else {
+            return false;
+        };
+        match role {
+            Role::User => before == Role::Assistant && !self.run_has_results(at),
+            Role::Assistant => {
+                before == Role::User
+                    && (!manual_thinking || !self.in_open_turn(at) || self.starts_thinking(at))
+            }
+            Role::System | Role::Other => false,
+        }
+    }
+
+    /// Whether the user's messages from here to the assistant's next hold a
+    /// result.
+    fn run_has_results(&self, from: usize) -> bool {
+        (from..self.len())
+            .take_while(|at| self.role(*at) != Some(Role::Assistant))
+            .any(|at| self.has(at, Kind::ToolResult))
+    }
+
+    fn starts_thinking(&self, at: usize) -> bool {
+        let first = self.blocks(at).first();
+        first.is_some_and(|block| block.kind == Kind::Thinking)
+    }
+
+    /// The first message after the head that cannot be hidden: it loads or
+    /// unloads tools, or speaks in a way that is not known.
+    pub fn first_indispensable(&self) -> usize {
+        let indispensable = |at: &usize| {
+            let Some(message) = self.message(*at) else {
+                return false;
+            };
+            let blocks = self.body.blocks(message);
+            let loads = blocks.iter().any(|block| {
+                block.has_tool_references
+                    || (message.role == Role::System && block.kind != Kind::Text)
+            });
+            loads || message.role == Role::Other
+        };
+        (self.head..self.len())
+            .find(indispensable)
+            .unwrap_or(self.len())
+    }
+
+    /// The cut points, in order.
+    pub fn cut_points(&self, manual_thinking: bool) -> Vec<usize> {
+        let limit = self.first_indispensable();
+        (self.head..=limit)
+            .filter(|at| self.is_cut_point(*at, manual_thinking))
+            .collect()
+    }
+
+    /// The tool calls, in order, with their results where there are some.
+    pub fn calls(&self) -> Vec<Call> {
+        let mut calls: Vec<Call> = Vec::new();
+        let mut open = 0;
+        for at in 0..self.len() {
+            let role = self.role(at);
+            if role == Some(Role::Assistant) && self.role_before(at) != Some(Role::Assistant) {
+                open = calls.len();
+            }
+            for (index, block) in self.blocks(at).iter().enumerate() {
+                match (role, block.kind) {
+                    (Some(Role::Assistant), Kind::ToolUse) => calls.push(Call {
+                        used: (at, index),
+                        result: None,
+                    }),
+                    (Some(Role::User), Kind::ToolResult) => {
+                        let id = block.id.map(|id| id.of(self.bytes));
+                        let asked = calls.get_mut(open..).unwrap_or(&mut []);
+                        let mine = asked.iter_mut().find(|call| {
+                            call.result.is_none() && self.id_at(call.used) == id && id.is_some()
+                        });
+                        if let Some(call) = mine {
+                            call.result = Some((at, index));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        calls
+    }
+
+    fn id_at(&self, (message, block): (usize, usize)) -> Option<&'a [u8]> {
+        let block = self.blocks(message).get(block)?;
+        block.id.map(|id| id.of(self.bytes))
+    }
+
+    /// The block at a place.
+    pub fn block_at(&self, (message, block): (usize, usize)) -> Option<&'a Block> {
+        self.blocks(message).get(block)
+    }
+}
+
+/// A tool call and its result: message and block of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Where the model asks.
+    pub used: (usize, usize),
+    /// Where the answer stands.
+    pub result: Option<(usize, usize)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn user(text: &str) -> Value {
+        json!({"role": "user", "content": text})
+    }
+
+    fn says(text: &str) -> Value {
+        json!({"role": "assistant", "content": [{"type": "text", "text": text}]})
+    }
+
+    fn calls(ids: &[&str]) -> Value {
+        let blocks: Vec<Value> = ids
+            .iter()
+            .map(|id| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {}}))
+            .collect();
+        json!({"role": "assistant", "content": blocks})
+    }
+
+    fn results(ids: &[&str]) -> Value {
+        let blocks: Vec<Value> = ids
+            .iter()
+            .map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "ok"}))
+            .collect();
+        json!({"role": "user", "content": blocks})
+    }
+
+    fn system(text: &str) -> Value {
+        json!({"role": "system", "content": text})
+    }
+
+    fn with<T>(messages: &[Value], ask: impl FnOnce(&Conversation<'_>) -> T) -> T {
+        let bytes = serde_json::to_vec(&json!({"messages": messages})).unwrap();
+        let body = Body::split(&bytes).unwrap();
+        ask(&Conversation::new(&bytes, &body))
+    }
+
+    #[test]
+    fn a_cut_parts_no_call_from_its_result() {
+        let history = [
+            user("go"),
+            calls(&["a"]),
+            results(&["a"]),
+            calls(&["b", "c"]),
+            results(&["b"]),
+            results(&["c"]),
+            says("done"),
+            user("next"),
+            says("yes"),
+            user("more"),
+        ];
+        assert_eq!(with(&history, |c| c.cut_points(false)), [3, 6, 7, 8]);
+        assert_eq!(with(&history, |c| c.head()), 1);
+    }
+
+    #[test]
+    fn a_system_message_stays_with_the_message_it_follows() {
+        let history = [
+            user("go"),
+            says("1"),
+            user("2"),
+            system("note"),
+            says("3"),
+            user("4"),
+            says("5"),
+            user("6"),
+        ];
+        assert_eq!(with(&history, |c| c.cut_points(false)), [2, 4, 5, 6]);
+    }
+
+    #[test]
+    fn with_manual_thinking_an_open_loop_is_cut_only_before_thinking() {
+        let thinks = json!({"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "", "signature": "s"},
+            {"type": "tool_use", "id": "b", "name": "Bash", "input": {}},
+        ]});
+        let history = [
+            user("go"),
+            calls(&["a"]),
+            results(&["a"]),
+            thinks,
+            results(&["b"]),
+            calls(&["c"]),
+            results(&["c"]),
+        ];
+        assert_eq!(with(&history, |c| c.cut_points(true)), [3]);
+        assert_eq!(with(&history, |c| c.cut_points(false)), [3, 5]);
+        assert!(with(&history, |c| c.is_in_tool_loop()));
+    }
+
+    #[test]
+    fn what_loads_tools_is_never_hidden() {
+        let reference = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b",
+            "content": [{"type": "tool_reference", "tool_name": "x"}]}]});
+        let history = [
+            user("go"),
+            calls(&["a"]),
+            results(&["a"]),
+            calls(&["b"]),
+            reference,
+            says("x"),
+            user("y"),
+            says("z"),
+            user("w"),
+        ];
+        assert_eq!(with(&history, |c| c.cut_points(false)), [3]);
+    }
+
+    #[test]
+    fn the_api_s_own_summary_is_the_head() {
+        let summary =
+            json!({"role": "assistant", "content": [{"type": "compaction", "content": "so far"}]});
+        let history = [summary, user("go"), says("1"), user("2"), says("3"), user("4")];
+        assert_eq!(with(&history, |c| c.head()), 1);
+        assert_eq!(with(&history, |c| c.cut_points(false)), [2, 3, 4]);
+    }
+
+    #[test]
+    fn calls_find_their_results_by_id_within_their_turn() {
+        let history = [
+            user("go"),
+            calls(&["a", "b"]),
+            results(&["b", "a"]),
+            calls(&["a"]),
+            results(&["a"]),
+            calls(&["x"]),
+        ];
+        let found = with(&history, |c| c.calls());
+        let results: Vec<_> = found.iter().map(|call| call.result).collect();
+        assert_eq!(
+            results,
+            [Some((2, 1)), Some((2, 0)), Some((4, 0)), None]
+        );
+    }
+
+    #[test]
+    fn a_short_history_has_no_cut() {
+        for history in [
+            vec![],
+            vec![user("a")],
+            vec![says("a")],
+            vec![user("a"), says("b")],
+            vec![user("a"), says("b"), user("c")],
+        ] {
+            assert!(with(&history, |c| c.cut_points(false)).is_empty());
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The overlay: what a view shows in place of what the client sent.
+//!
+//! An overlay is a value that never changes once it is committed. It carries
+//! every byte that it inserts, escaped and ready, and where it stands, so that
+//! rendering only splices: neither a new version of this program nor a changed
+//! setting can alter what an old overlay renders to. Places are counted in the
+//! client's own history, message and block, from zero; all of them lie before
+//! `made_at`, and everything from there on is shown as it came.
+//!
+//! The stored form is JSON with a version. A form that was ever written must be
+//! readable for ever; `tests/overlays` keeps one of each.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ChainHash, OverlayId};
+
+/// The version that is written.
+const VERSION: u32 = 1;
+
+/// What a view shows in place of what the client sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Overlay {
+    /// How many messages the history had when this was made.
+    pub made_at: u32,
+    /// How many messages at the start are kept.
+    pub head: u32,
+    /// The first message of the tail. What lies between head and tail is hidden.
+    pub cut: u32,
+    /// The messages that stand between head and segments, as JSON, in order.
+    pub before: Vec<String>,
+    /// What stands for the hidden messages, oldest first.
+    pub segments: Vec<Segment>,
+    /// The messages that stand between segments and tail, as JSON, in order.
+    pub after: Vec<String>,
+    /// Changes to blocks that are shown, ordered by place, one a block.
+    pub edits: Vec<Edit>,
+}
+
+/// A finished account of a closed span.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// The text block that shows it, as JSON.
+    pub block: String,
+    /// The first message it stands for.
+    pub from: u32,
+    /// The message after the last it stands for.
+    pub to: u32,
+    /// How it came about.
+    pub origin: Origin,
+}
+
+/// How a segment came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The span was left out without an account of it.
+    Truncated,
+    /// A model summed it up.
+    Summary,
+}
+
+/// A change to one block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// The message.
+    pub message: u32,
+    /// The block in it.
+    pub block: u32,
+    /// What happens to it.
+    pub change: Change,
+}
+
+/// What happens to a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// What it holds is replaced by this JSON value: a stub.
+    Payload(String),
+    /// The block is replaced by this one.
+    Block(String),
+    /// The block is left out.
+    Gone,
+}
+
+/// Why stored bytes are not an overlay.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// They are not of any known form.
+    #[error("not an overlay: {0}")]
+    Damaged(String),
+    /// They come from a later version of this program.
+    #[error(
+        "an overlay of version {0}, and this program reads up to {VERSION}: run the newer program"
+    )]
+    Newer(u32),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    made_at: u32,
+    head: u32,
+    cut: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    before: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    segments: Vec<Segment>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    after: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    edits: Vec<Edit>,
+    /// Ties the bytes to one history, so that equal overlays of two tenants
+    /// have two names.
+    anchor: String,
+}
+
+impl Overlay {
+    /// The stored form and its name. `anchor` is the history it was made from.
+    pub fn store(&self, anchor: ChainHash) -> Option<(OverlayId, Vec<u8>)> {
+        let stored = Stored {
+            version: VERSION,
+            made_at: self.made_at,
+            head: self.head,
+            cut: self.cut,
+            before: self.before.clone(),
+            segments: self.segments.clone(),
+            after: self.after.clone(),
+            edits: self.edits.clone(),
+            anchor: anchor.to_string(),
+        };
+        let bytes = serde_json::to_vec(&stored).ok()?;
+        let id = OverlayId::from_bytes(blake3::hash(&bytes).into());
+        Some((id, bytes))
+    }
+
+    /// From the stored form. What is read must hold together: a later reader
+    /// relies on it.
+    pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
+        let Version { version } = serde_json::from_slice(bytes).map_err(damaged)?;
+        if version > VERSION {
+            return Err(Unreadable::Newer(version));
+        }
+        let stored: Stored = serde_json::from_slice(bytes).map_err(damaged)?;
+        let overlay = Self {
+            made_at: stored.made_at,
+            head: stored.head,
+            cut: stored.cut,
+            before: stored.before,
+            segments: stored.segments,
+            after: stored.after,
+            edits: stored.edits,
+        };
+        match overlay.holds_together() {
+            true => Ok(overlay),
+            false => Err(Unreadable::Damaged("its places contradict".to_owned())),
+        }
+    }
+
+    /// Whether something is hidden between head and tail.
+    pub fn hides(&self) -> bool {
+        self.cut > self.head
+    }
+
+    /// Whether a message is shown, changed or not.
+    pub fn shows(&self, message: usize) -> bool {
+        message < self.head as usize || message >= self.cut as usize
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        !self.hides() && self.edits.is_empty()
+    }
+
+    /// The changes to one message, in order.
+    pub fn edits_of(&self, message: usize) -> &[Edit] {
+        let place = |edit: &Edit| (edit.message as usize).cmp(&message);
+        let from = self.edits.partition_point(|edit| place(edit).is_lt());
+        let to = self.edits.partition_point(|edit| place(edit).is_le());
+        self.edits.get(from..to).unwrap_or(&[])
+    }
+
+    /// How many stubs a view shows.
+    pub fn stubs(&self) -> usize {
+        let stub = |edit: &&Edit| matches!(edit.change, Change::Payload(_));
+        self.edits.iter().filter(stub).count()
+    }
+
+    fn holds_together(&self) -> bool {
+        let order = |pair: &[Edit]| match pair {
+            [a, b] => (a.message, a.block) < (b.message, b.block),
+            _ => true,
+        };
+        self.head <= self.cut
+            && self.cut <= self.made_at
+            && self.hides() != self.segments.is_empty()
+            && self.edits.windows(2).all(order)
+            && self
+                .edits
+                .iter()
+                .all(|edit| edit.message < self.made_at && self.shows(edit.message as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anchor(byte: u8) -> ChainHash {
+        ChainHash::from_bytes([byte; 32])
+    }
+
+    fn example() -> Overlay {
+        Overlay {
+            made_at: 30,
+            head: 1,
+            cut: 20,
+            before: vec![r#"{"role":"assistant","content":"x"}"#.into()],
+            segments: vec![Segment {
+                block: r#"{"type":"text","text":"é \u0000"}"#.into(),
+                from: 1,
+                to: 20,
+                origin: Origin::Truncated,
+            }],
+            after: vec![],
+            edits: vec![
+                Edit {
+                    message: 21,
+                    block: 0,
+                    change: Change::Payload("\"stub\"".into()),
+                },
+                Edit {
+                    message: 22,
+                    block: 0,
+                    change: Change::Gone,
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_what_is_read() {
+        let (id, bytes) = example().store(anchor(1)).unwrap();
+        assert_eq!(Overlay::read(&bytes), Ok(example()));
+        assert_eq!(example().store(anchor(1)).unwrap().0, id);
+        assert_ne!(example().store(anchor(2)).unwrap().0, id);
+    }
+
+    #[test]
+    fn a_later_version_is_told_from_damage() {
+        let (_, bytes) = example().store(anchor(1)).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let newer = text.replace("\"version\":1", "\"version\":7");
+        assert_eq!(Overlay::read(newer.as_bytes()), Err(Unreadable::Newer(7)));
+        for cut in [0, 1, text.len() / 2, text.len() - 1] {
+            let damaged = Overlay::read(&text.as_bytes()[..cut]);
+            assert!(matches!(damaged, Err(Unreadable::Damaged(_))));
+        }
+    }
+
+    #[test]
+    fn places_that_contradict_are_refused() {
+        let spoilt: [fn(&mut Overlay); 5] = [
+            |overlay| overlay.cut = 31,
+            |overlay| overlay.head = 21,
+            |overlay| overlay.segments.clear(),
+            |overlay| overlay.edits.reverse(),
+            |overlay| overlay.edits[0].message = 5,
+        ];
+        for spoil in spoilt {
+            let mut overlay = example();
+            spoil(&mut overlay);
+            let (_, bytes) = overlay.store(anchor(1)).unwrap();
+            assert!(Overlay::read(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn the_changes_of_a_message_are_found() {
+        let overlay = example();
+        assert_eq!(overlay.edits_of(21).len(), 1);
+        assert_eq!(overlay.edits_of(20).len(), 0);
+        assert!(overlay.shows(0) && !overlay.shows(1) && overlay.shows(20));
+        assert_eq!(overlay.stubs(), 1);
+    }
+}
