@@ -9,5 +9,7 @@ pub mod conversation;
 pub mod ids;
 pub mod legal;
 pub mod overlay;
+pub mod reduce;
 pub mod render;
 pub mod request;
+pub mod stub;

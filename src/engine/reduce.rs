@@ -1,0 +1,322 @@
+//! Builds a smaller view without a model's help.
+//!
+//! Lightest first: old tool results give way to stubs; if that is not enough,
+//! old messages give way to a notice. What is built is a draft: an overlay and
+//! the list of what it leaves out. Everything an earlier overlay did is kept as
+//! it stands, so that the bytes in front of the first new change stay the same.
+//!
+//! On a model that binds thinking to what stands before it, thinking behind the
+//! first new change no longer fits. Between two turns it is left out with the
+//! rest. In the middle of a tool loop the newest message may not be touched, and
+//! nothing is left out here: the API is asked to drop what does not fit.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::conversation::Conversation;
+use super::ids::{BlobId, ChainHash};
+use super::overlay::{Change, Edit, Origin, Overlay, Segment};
+use super::stub;
+use crate::wire::body::{Kind, Role};
+
+/// What a reduction goes by.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The newest results that are never cleared.
+    pub keep_tool_uses: usize,
+    /// Tools whose results are never cleared.
+    pub exclude_tools: Vec<String>,
+    /// Whether results are cleared at all.
+    pub clear: bool,
+    /// Messages at the end that stay as they are, if that is possible.
+    pub tail_messages: usize,
+    /// Bytes that the view's messages should come down to.
+    pub target_bytes: usize,
+    /// The model binds thinking to what stands before it.
+    pub binds_thinking: bool,
+    /// Thinking is switched on the older way.
+    pub manual_thinking: bool,
+}
+
+/// An overlay that is not committed yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The overlay.
+    pub overlay: Overlay,
+    /// What it leaves out that the one before did not, and where it stands in
+    /// the body.
+    pub evicted: Vec<(BlobId, Range<usize>)>,
+    /// Results were cleared.
+    pub cleared: bool,
+    /// Messages were left out.
+    pub truncated: bool,
+    /// Thinking that was left out.
+    pub thinking_dropped: usize,
+    /// Thinking behind the change stays in the view although it does not fit.
+    pub leaves_unfit_thinking: bool,
+}
+
+/// Makes the view of a history smaller; `None` if nothing can go.
+pub fn reduce(
+    conversation: &Conversation<'_>,
+    current: &Overlay,
+    tenant: ChainHash,
+    settings: &Settings,
+) -> Option<Draft> {
+    let mut work = Work {
+        conversation,
+        settings,
+        tenant,
+        edits: current
+            .edits
+            .iter()
+            .map(|edit| ((edit.message, edit.block), edit.change.clone()))
+            .collect(),
+        overlay: Overlay {
+            made_at: count(conversation.len()),
+            head: current.head,
+            cut: current.cut,
+            ..current.clone()
+        },
+        evicted: Vec::new(),
+        saved: 0,
+        first: None,
+    };
+    let cleared = settings.clear && work.clear();
+    let truncated = work.shown_bytes() > settings.target_bytes && work.truncate();
+    let first = work.first?;
+    let in_loop = conversation.is_in_tool_loop();
+    let mut thinking_dropped = 0;
+    let mut leaves_unfit_thinking = false;
+    if settings.binds_thinking {
+        if in_loop {
+            leaves_unfit_thinking = work.thinking_behind(first).next().is_some();
+        } else {
+            thinking_dropped = work.drop_thinking(first);
+        }
+    }
+    Some(work.finish(Draft {
+        overlay: Overlay::default(),
+        evicted: Vec::new(),
+        cleared,
+        truncated,
+        thinking_dropped,
+        leaves_unfit_thinking,
+    }))
+}
+
+struct Work<'a> {
+    conversation: &'a Conversation<'a>,
+    settings: &'a Settings,
+    tenant: ChainHash,
+    edits: BTreeMap<(u32, u32), Change>,
+    overlay: Overlay,
+    evicted: Vec<(BlobId, Range<usize>)>,
+    /// Bytes that stubs spare.
+    saved: usize,
+    /// The first message that changes.
+    first: Option<usize>,
+}
+
+impl Work<'_> {
+    fn changes_at(&mut self, message: usize) {
+        self.first = Some(self.first.map_or(message, |first| first.min(message)));
+    }
+
+    fn evict(&mut self, range: Range<usize>) -> BlobId {
+        let content = self.conversation.bytes().get(range.clone()).unwrap_or(&[]);
+        let id = stub::blob_id(self.tenant, content);
+        self.evicted.push((id, range));
+        id
+    }
+
+    /// Puts stubs for old results.
+    fn clear(&mut self) -> bool {
+        let conversation = self.conversation;
+        let calls = conversation.calls();
+        let old = calls.len().saturating_sub(self.settings.keep_tool_uses);
+        let last = conversation.last_assistant().unwrap_or(0);
+        let mut any = false;
+        for call in calls.iter().take(old) {
+            let Some(result) = call.result.filter(|result| result.0 < last) else {
+                continue;
+            };
+            any |= self.clear_one(call.used, result).is_some();
+        }
+        any
+    }
+
+    fn clear_one(&mut self, used: (usize, usize), result: (usize, usize)) -> Option<()> {
+        let conversation = self.conversation;
+        let block = conversation.block_at(result)?;
+        let place = (count(result.0), count(result.1));
+        let payload = block.payload?;
+        let untouchable = block.is_error
+            || block.has_tool_references
+            || self.edits.contains_key(&place)
+            || !self.overlay.shows(result.0);
+        let name = conversation.block_at(used)?.name?;
+        let name: String = serde_json::from_slice(name.of(conversation.bytes())).ok()?;
+        if untouchable || self.settings.exclude_tools.contains(&name) {
+            return None;
+        }
+        let bytes = payload.len();
+        let id = stub::blob_id(self.tenant, payload.of(conversation.bytes()));
+        let stub = stub::cleared(&name, bytes, id);
+        self.saved += bytes.checked_sub(stub.len()).filter(|saved| *saved > 0)?;
+        self.evict(payload.range());
+        self.edits.insert(place, Change::Payload(stub));
+        self.changes_at(result.0);
+        Some(())
+    }
+
+    /// Bytes of the messages that are shown as they came, stubs counted.
+    fn shown_bytes(&self) -> usize {
+        let shown = (0..self.conversation.len()).filter(|at| self.overlay.shows(*at));
+        shown.map(|at| self.bytes_of(at)).sum::<usize>()
+    }
+
+    fn bytes_of(&self, at: usize) -> usize {
+        let whole = self
+            .conversation
+            .message(at)
+            .map_or(0, |message| message.span.len());
+        let range = (count(at), 0)..(count(at) + 1, 0);
+        let spared: usize = self
+            .edits
+            .range(range)
+            .map(|((_, block), change)| self.spared(at, *block, change))
+            .sum();
+        whole.saturating_sub(spared)
+    }
+
+    fn spared(&self, message: usize, block: u32, change: &Change) -> usize {
+        let Some(block) = self.conversation.block_at((message, block as usize)) else {
+            return 0;
+        };
+        let payload = block.payload.map_or(0, |payload| payload.len());
+        match change {
+            Change::Payload(with) => payload.saturating_sub(with.len()),
+            Change::Block(with) => block.span.len().saturating_sub(with.len()),
+            Change::Gone => block.span.len(),
+        }
+    }
+
+    /// Hides old messages behind a notice: as many as it takes, and no more.
+    fn truncate(&mut self) -> bool {
+        let conversation = self.conversation;
+        let points = conversation.cut_points(self.settings.manual_thinking);
+        let from = self.overlay.cut.max(count(conversation.head())) as usize;
+        let head: usize = (0..conversation.head()).map(|at| self.bytes_of(at)).sum();
+        let room = self.settings.target_bytes.saturating_sub(head);
+        let latest = conversation.len().saturating_sub(self.settings.tail_messages);
+        let later = || points.iter().copied().filter(|point| *point > from);
+        let fits = |point: &usize| {
+            let tail: usize = (*point..conversation.len()).map(|at| self.bytes_of(at)).sum();
+            tail <= room
+        };
+        // The earliest that fits; else as late as the tail allows; else whatever
+        // there is.
+        let cut = later()
+            .filter(|point| *point <= latest)
+            .find(fits)
+            .or_else(|| later().filter(|point| *point <= latest).next_back())
+            .or_else(|| later().next());
+        let Some(cut) = cut else {
+            return false;
+        };
+        for at in from..cut {
+            if let Some(message) = conversation.message(at) {
+                self.evict(message.span.range());
+            }
+        }
+        self.hide(from, cut);
+        true
+    }
+
+    fn hide(&mut self, from: usize, cut: usize) {
+        let conversation = self.conversation;
+        let role = |at: usize| conversation.message(at).map(|message| message.role);
+        if self.overlay.segments.is_empty() {
+            let head = conversation.head();
+            let before = (0..head).rev().filter_map(role).find(|r| *r != Role::System);
+            if before == Some(Role::User) {
+                self.overlay.before.push(stub::BEFORE.to_owned());
+            }
+            self.overlay.head = count(head);
+        }
+        self.overlay.segments.push(Segment {
+            block: stub::truncated(count(from), count(cut)),
+            from: count(from),
+            to: count(cut),
+            origin: Origin::Truncated,
+        });
+        self.overlay.cut = count(cut);
+        self.overlay.after.clear();
+        if role(cut) == Some(Role::User) {
+            self.overlay.after.push(stub::AFTER.to_owned());
+        }
+        let (head, cut) = (self.overlay.head, self.overlay.cut);
+        self.edits
+            .retain(|(message, _), _| *message < head || *message >= cut);
+        self.changes_at(from);
+    }
+
+    /// The thinking that is shown behind a message.
+    fn thinking_behind(&self, first: usize) -> impl Iterator<Item = (u32, u32)> {
+        (first..self.conversation.len())
+            .filter(|at| self.overlay.shows(*at))
+            .flat_map(|at| {
+                let blocks = self.conversation.blocks(at).iter().enumerate();
+                blocks
+                    .filter(|(_, block)| block.kind == Kind::Thinking)
+                    .map(move |(index, _)| (count(at), count(index)))
+            })
+            .filter(|place| !self.edits.contains_key(place))
+    }
+
+    fn drop_thinking(&mut self, first: usize) -> usize {
+        let places: Vec<(u32, u32)> = self.thinking_behind(first).collect();
+        for place in &places {
+            self.edits.insert(*place, Change::Gone);
+        }
+        for place in &places {
+            self.fill(place.0);
+        }
+        places.len()
+    }
+
+    /// A message of which nothing is left gets a placeholder.
+    fn fill(&mut self, message: u32) {
+        let blocks = self.conversation.blocks(message as usize).len();
+        let gone = |block: usize| self.edits.get(&(message, count(block))) == Some(&Change::Gone);
+        if blocks > 0 && (0..blocks).all(gone) {
+            self.edits
+                .insert((message, 0), Change::Block(stub::EMPTIED.to_owned()));
+        }
+    }
+
+    fn finish(self, draft: Draft) -> Draft {
+        let edits = self
+            .edits
+            .into_iter()
+            .map(|((message, block), change)| Edit {
+                message,
+                block,
+                change,
+            })
+            .collect();
+        Draft {
+            overlay: Overlay {
+                edits,
+                ..self.overlay
+            },
+            evicted: self.evicted,
+            ..draft
+        }
+    }
+}
+
+fn count(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

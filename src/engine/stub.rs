@@ -1,0 +1,94 @@
+//! The texts that stand in a view for what it leaves out.
+//!
+//! Each is short, depends on nothing but what it stands for, and cannot be
+//! mistaken for what it replaces: it names itself, says what was there and why
+//! it went. Once an overlay holds one it is never written again, so the wording
+//! here may change at any time without changing a view that exists.
+
+use super::ids::{BlobId, ChainHash};
+
+/// Digits of a reference that are shown.
+const REFERENCE: usize = 20;
+
+/// The name of a piece of content, within a tenant.
+pub fn blob_id(tenant: ChainHash, content: &[u8]) -> BlobId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"longhaul blob 1\0");
+    hasher.update(tenant.as_bytes());
+    hasher.update(content);
+    BlobId::from_bytes(hasher.finalize().into())
+}
+
+/// The reference by which a piece of content is asked for.
+pub fn reference(id: BlobId) -> String {
+    let mut digits = id.to_string();
+    digits.truncate(REFERENCE);
+    format!("lh-{digits}")
+}
+
+/// A text as a JSON string.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What stands for the result of a tool, as a JSON string.
+pub fn cleared(tool: &str, bytes: usize, id: BlobId) -> String {
+    let tool: String = tool.chars().take(64).collect();
+    quoted(&format!(
+        "[longhaul: the result of {tool} ({bytes} bytes) was cleared to save room, it is older \
+         than the results still shown; archived as {}]",
+        reference(id)
+    ))
+}
+
+/// What stands for messages that were left out, as a text block. Numbers count
+/// from one, as a person would.
+pub fn truncated(from: u32, to: u32) -> String {
+    let text = format!(
+        "[longhaul: messages {} to {to} of this conversation are left out here because it no \
+         longer fits the context window, and no summary of them could be made. They are archived, \
+         not lost. Do not assume what they said: look again at files and state before relying on \
+         them, and ask the user if something essential is missing.]",
+        from + 1
+    );
+    format!(r#"{{"type":"text","text":{}}}"#, quoted(&text))
+}
+
+/// What the assistant says between the head and the segments.
+pub const BEFORE: &str = r#"{"role":"assistant","content":"Understood. What follows stands for the earlier part of this conversation."}"#;
+/// What the assistant says between the segments and a tail that the user begins.
+pub const AFTER: &str =
+    r#"{"role":"assistant","content":"Noted. I continue from the messages that follow."}"#;
+/// What stands in a message that held nothing but thinking.
+pub const EMPTIED: &str = r#"{"type":"text","text":"[longhaul: thinking left out]"}"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(name: &str) -> ChainHash {
+        crate::engine::chain::start(name)
+    }
+
+    #[test]
+    fn a_reference_tells_content_and_tenants_apart() {
+        let of = |name: &str, content: &[u8]| reference(blob_id(tenant(name), content));
+        assert_eq!(of("a", b"x"), of("a", b"x"));
+        assert_ne!(of("a", b"x"), of("b", b"x"));
+        assert_ne!(of("a", b"x"), of("a", b"y"));
+        assert_eq!(of("a", b"x").len(), 23);
+    }
+
+    #[test]
+    fn every_text_is_json_whatever_a_tool_is_called() {
+        let id = blob_id(tenant("a"), b"x");
+        for tool in ["Bash", "a\"b\\c\n\u{1}é", ""] {
+            let text: String = serde_json::from_str(&cleared(tool, 5, id)).unwrap();
+            assert!(text.starts_with("[longhaul: ") && text.contains("5 bytes"));
+        }
+        for block in [truncated(1, 9).as_str(), EMPTIED, BEFORE, AFTER] {
+            assert!(serde_json::from_str::<serde_json::Value>(block).is_ok());
+        }
+        assert!(truncated(1, 9).contains("messages 2 to 9"));
+    }
+}
