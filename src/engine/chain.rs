@@ -5,7 +5,10 @@
 //! same history up to it, and forks, retries and sub-agents sort themselves
 //! out. The chain starts from the tenant, so equal histories of two tenants have
 //! nothing in common. Collisions must be out of reach even for someone who
-//! tries, because the hash decides whose summary is shown: hence BLAKE3.
+//! tries, because the hash decides whose summary is shown: hence BLAKE3. It is
+//! the dearest thing that is done to a body, so it is done to each message once:
+//! what is already known is found by [`super::swift`], and the chain goes on
+//! from there.
 
 use super::ids::ChainHash;
 use crate::wire::body::Body;
@@ -21,26 +24,51 @@ pub fn start(tenant: &str) -> ChainHash {
 
 /// One hash per message, the n-th covering the first n + 1 messages.
 pub fn chain(tenant: &str, bytes: &[u8], body: &Body) -> Vec<ChainHash> {
-    let mut last = start(tenant);
-    let link = |message| {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(last.as_bytes());
-        canonical(bytes, body, message, |piece| {
-            hasher.update(piece);
-        });
-        last = ChainHash::from_bytes(hasher.finalize().into());
+    chain_from(start(tenant), bytes, body, 0)
+}
+
+/// The rest of a chain whose hash before message `from` is `last`: one hash for
+/// each message from there on.
+pub fn chain_from(last: ChainHash, bytes: &[u8], body: &Body, from: usize) -> Vec<ChainHash> {
+    let messages = body.messages().get(from..).unwrap_or(&[]);
+    let mut last = last;
+    let next = |message| {
+        last = after(last, |sink| canonical(bytes, body, message, sink));
         last
     };
-    body.messages().iter().map(link).collect()
+    messages.iter().map(next).collect()
+}
+
+/// The hash of a conversation that goes on with one more message, given in
+/// canonical form in any number of pieces. So a view, which is not in any
+/// client's bytes, has a chain of the same kind: that of a view in which nothing
+/// was changed is the chain of the history.
+pub fn link<'a>(previous: ChainHash, pieces: impl IntoIterator<Item = &'a [u8]>) -> ChainHash {
+    after(previous, |sink| pieces.into_iter().for_each(sink))
+}
+
+fn after(previous: ChainHash, message: impl FnOnce(&mut dyn FnMut(&[u8]))) -> ChainHash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(previous.as_bytes());
+    message(&mut |piece| {
+        hasher.update(piece);
+    });
+    ChainHash::from_bytes(hasher.finalize().into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::body::Role;
+    use crate::wire::canonical::{Shape, opening};
     use serde_json::{Value, json};
 
+    fn source(messages: &Value) -> Vec<u8> {
+        serde_json::to_vec(&json!({"model": "m", "messages": messages})).unwrap()
+    }
+
     fn of(tenant: &str, messages: &Value) -> Vec<ChainHash> {
-        let source = serde_json::to_vec(&json!({"model": "m", "messages": messages})).unwrap();
+        let source = source(messages);
         chain(tenant, &source, &Body::split(&source).unwrap())
     }
 
@@ -129,5 +157,69 @@ mod tests {
         let split = of("t", &json!([turn("ab"), turn("c")]));
         let other = of("t", &json!([turn("a"), turn("bc")]));
         assert!(split.iter().all(|hash| !other.contains(hash)));
+    }
+
+    fn history() -> Value {
+        let mark = json!({"type": "ephemeral"});
+        json!([
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "n", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x", "cache_control": mark}]},
+            {"role": "user", "content": [{"type": "text", "text": "b", "cache_control": mark}], "key": 1},
+            {"role": "narrator", "content": "c"},
+        ])
+    }
+
+    #[test]
+    fn a_chain_goes_on_from_any_place_as_if_it_had_not_stopped() {
+        let source = source(&history());
+        let body = Body::split(&source).unwrap();
+        let whole = chain("t", &source, &body);
+        for from in 0..=whole.len() {
+            let last = from.checked_sub(1).map_or(start("t"), |at| whole[at]);
+            assert_eq!(chain_from(last, &source, &body, from), whole[from..]);
+        }
+        assert!(chain_from(start("t"), &source, &body, whole.len() + 1).is_empty());
+    }
+
+    #[test]
+    fn a_view_identical_to_the_history_has_its_chain() {
+        let source = source(&history());
+        let body = Body::split(&source).unwrap();
+        let mut last = start("t");
+        let mut view = Vec::new();
+        for message in body.messages() {
+            let mut form = Vec::new();
+            canonical(&source, &body, message, |piece| {
+                form.extend_from_slice(piece)
+            });
+            // However it happens to be cut into pieces.
+            last = link(last, form.chunks(7));
+            view.push(last);
+        }
+        assert_eq!(view, chain("t", &source, &body));
+    }
+
+    #[test]
+    fn a_message_of_our_own_is_recognised_when_a_client_sends_the_same() {
+        let blocks = r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#;
+        let ours = [
+            link(
+                start("t"),
+                [opening(Role::Assistant, Shape::Text), b"\"yes\""],
+            ),
+            link(
+                start("t"),
+                [opening(Role::User, Shape::Blocks), blocks.as_bytes()],
+            ),
+        ];
+        let blocks = serde_json::from_str::<Value>(blocks).unwrap();
+        let sent = [
+            json!({"role": "assistant", "content": "yes"}),
+            json!({"role": "user", "content": blocks}),
+        ];
+        for (ours, sent) in ours.iter().zip(sent) {
+            assert_eq!(of("t", &json!([sent])), [*ours]);
+        }
     }
 }

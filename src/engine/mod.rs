@@ -13,3 +13,4 @@ pub mod reduce;
 pub mod render;
 pub mod request;
 pub mod stub;
+pub mod swift;

@@ -11,6 +11,30 @@
 use super::body::{Body, Message, Role};
 use super::scan::Span;
 
+/// What follows the opening of a canonical form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// One text, as a JSON string.
+    Text,
+    /// An array of blocks without their marks, which is not one plain text.
+    Blocks,
+}
+
+/// How the canonical form of a message of `role` and `content` alone begins. What
+/// is not in a client's bytes can be given its canonical form with this. For a
+/// role that is not known the whole message follows, whatever its shape.
+pub fn opening(role: Role, shape: Shape) -> &'static [u8] {
+    match (role, shape) {
+        (Role::User, Shape::Text) => b"ut",
+        (Role::User, Shape::Blocks) => b"ub",
+        (Role::Assistant, Shape::Text) => b"at",
+        (Role::Assistant, Shape::Blocks) => b"ab",
+        (Role::System, Shape::Text) => b"st",
+        (Role::System, Shape::Blocks) => b"sb",
+        (Role::Other, _) => b"o",
+    }
+}
+
 /// Hands the canonical form of a message to `sink`, piece by piece. Two messages
 /// are the same if and only if their pieces, joined, are.
 pub fn canonical(bytes: &[u8], body: &Body, message: &Message, mut sink: impl FnMut(&[u8])) {
@@ -19,20 +43,15 @@ pub fn canonical(bytes: &[u8], body: &Body, message: &Message, mut sink: impl Fn
         sink(b"m");
         return without_marks(bytes, body, message, message.span, sink);
     }
-    match message.role {
-        Role::User => sink(b"u"),
-        Role::Assistant => sink(b"a"),
-        Role::System => sink(b"s"),
-        Role::Other => {
-            sink(b"o");
-            return without_marks(bytes, body, message, message.span, sink);
-        }
+    if message.role == Role::Other {
+        sink(opening(message.role, Shape::Blocks));
+        return without_marks(bytes, body, message, message.span, sink);
     }
     if let Some(text) = only_text(body, message) {
-        sink(b"t");
+        sink(opening(message.role, Shape::Text));
         sink(text.of(bytes));
     } else {
-        sink(b"b");
+        sink(opening(message.role, Shape::Blocks));
         without_marks(bytes, body, message, message.content, sink);
     }
 }
