@@ -1,0 +1,212 @@
+//! What a mark remembers besides its overlay.
+//!
+//! The plan, so that the same request is rendered the same again; what upstream
+//! said of it, so that the next one can be measured; and what the lineage has
+//! been through. The stored form is JSON with a version; a field that is missing
+//! takes its default, so that older figures stay readable, and what cannot be
+//! read at all costs an estimate and nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::cache_marks::Basis;
+use super::ids::OverlayId;
+use super::measure::{Anchor, Base, Raw, Sized};
+
+const VERSION: u32 = 1;
+
+/// A mark's figures.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    version: u32,
+    /// This was the first request with its overlay.
+    pub swap: bool,
+    /// Where the request before had its last cache mark.
+    pub previous: Option<(usize, usize)>,
+    /// Where this one had its last.
+    pub marked: Option<(usize, usize)>,
+    /// Upstream is asked to drop thinking that does not fit.
+    pub drop_block: bool,
+    /// How long the client's cache lives, in seconds.
+    pub lifetime: Option<u64>,
+    /// The raw count of the history as the client sent it.
+    history: Counts,
+    /// The raw count of the view.
+    view: Counts,
+    /// System and tools.
+    base: Counts,
+    base_digest: String,
+    /// Tokens of the prompt, as upstream counted them.
+    pub prompt: Option<u64>,
+    /// Tokens of the reply.
+    pub output: Option<u64>,
+    /// Tokens read from the cache.
+    pub cache_read: Option<u64>,
+    /// Requests of the lineage so far, this one included.
+    pub requests: u32,
+    /// What tells the reply: its id and the ids of its calls.
+    pub reply: Vec<String>,
+    /// The overlays that other models have in this lineage; empty: none.
+    pub others: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Counts {
+    text: u64,
+    thinking: u64,
+    fixed: u64,
+}
+
+impl From<Raw> for Counts {
+    fn from(raw: Raw) -> Self {
+        Self {
+            text: raw.text,
+            thinking: raw.thinking,
+            fixed: raw.fixed,
+        }
+    }
+}
+
+impl From<Counts> for Raw {
+    fn from(counts: Counts) -> Self {
+        Self {
+            text: counts.text,
+            thinking: counts.thinking,
+            fixed: counts.fixed,
+        }
+    }
+}
+
+impl Figures {
+    /// From the stored form; the default if it cannot be read.
+    pub fn read(bytes: &[u8]) -> Self {
+        serde_json::from_slice(bytes)
+            .ok()
+            .filter(|figures: &Self| figures.version <= VERSION)
+            .unwrap_or_default()
+    }
+
+    /// The stored form.
+    pub fn store(&self) -> Vec<u8> {
+        let figures = Self {
+            version: VERSION,
+            ..self.clone()
+        };
+        serde_json::to_vec(&figures).unwrap_or_default()
+    }
+
+    /// What the placement of cache marks goes by.
+    pub fn basis(&self) -> Basis {
+        Basis {
+            swap: self.swap,
+            previous: self.previous,
+        }
+    }
+
+    /// The sizes of the history and of the view.
+    pub fn sizes(&self) -> (Sized, Sized) {
+        let mut digest = [0; 16];
+        for (at, byte) in digest.iter_mut().enumerate() {
+            let digits = self.base_digest.get(at * 2..at * 2 + 2);
+            *byte = digits
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+                .unwrap_or(0);
+        }
+        let base = Base {
+            digest,
+            raw: self.base.into(),
+        };
+        let sized = |messages: Counts| Sized {
+            base,
+            messages: messages.into(),
+        };
+        (sized(self.history), sized(self.view))
+    }
+
+    /// Notes the sizes of the history and of the view.
+    pub fn set_sizes(&mut self, history: &Sized, view: &Sized) {
+        self.history = history.messages.into();
+        self.view = view.messages.into();
+        self.base = view.base.raw.into();
+        let hex = |byte: &u8| format!("{byte:02x}");
+        self.base_digest = view.base.digest.iter().map(hex).collect();
+    }
+
+    /// What upstream said of the view, if it did.
+    pub fn anchor(&self) -> Option<Anchor> {
+        let reported = self.prompt?;
+        let (_, sized) = self.sizes();
+        Some(Anchor { reported, sized })
+    }
+
+    /// The overlay another model has in this lineage, if it is known.
+    pub fn overlay_of(&self, model: &str) -> Option<Option<OverlayId>> {
+        let stored = self.others.get(model)?;
+        if stored.is_empty() {
+            return Some(None);
+        }
+        let bytes: Option<Vec<u8>> = (0..stored.len() / 2)
+            .map(|at| u8::from_str_radix(stored.get(at * 2..at * 2 + 2)?, 16).ok())
+            .collect();
+        OverlayId::from_slice(&bytes?).map(Some)
+    }
+
+    /// Notes the overlay that another model has in this lineage.
+    pub fn set_overlay_of(&mut self, model: &str, overlay: Option<OverlayId>) {
+        let stored = overlay.map(|id| id.to_string()).unwrap_or_default();
+        self.others.insert(model.to_owned(), stored);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_what_is_read() {
+        let mut figures = Figures {
+            previous: Some((3, 1)),
+            prompt: Some(1234),
+            ..Figures::default()
+        };
+        let raw = |text| Raw {
+            text,
+            thinking: 2,
+            fixed: 3,
+        };
+        let base = Base {
+            digest: *b"0123456789abcdef",
+            raw: raw(7),
+        };
+        let (history, view) = (
+            Sized {
+                base,
+                messages: raw(100),
+            },
+            Sized {
+                base,
+                messages: raw(50),
+            },
+        );
+        figures.set_sizes(&history, &view);
+        figures.set_overlay_of("a", None);
+        figures.set_overlay_of("b", Some(OverlayId::from_bytes([9; 32])));
+        let read = Figures::read(&figures.store());
+        assert_eq!(read.sizes(), (history, view));
+        assert_eq!(read.overlay_of("a"), Some(None));
+        assert_eq!(read.overlay_of("b"), Some(Some(OverlayId::from_bytes([9; 32]))));
+        assert_eq!(read.overlay_of("c"), None);
+        assert_eq!(read.basis(), figures.basis());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_as_good_as_nothing() {
+        for bytes in [&b""[..], b"{", b"[]", br#"{"version":99,"prompt":1}"#] {
+            assert_eq!(Figures::read(bytes), Figures::default());
+        }
+        assert_eq!(Figures::read(br#"{"prompt":5}"#).prompt, Some(5));
+    }
+}
