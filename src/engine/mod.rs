@@ -6,6 +6,7 @@
 pub mod cache_marks;
 pub mod chain;
 pub mod conversation;
+pub mod figures;
 pub mod ids;
 pub mod legal;
 pub mod overlay;
@@ -14,3 +15,4 @@ pub mod render;
 pub mod request;
 pub mod stub;
 pub mod swift;
+pub mod view;

@@ -35,6 +35,20 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Swift([u64; 2]);
 
+impl Swift {
+    /// One of so many buckets.
+    pub fn bucket(self, buckets: usize) -> usize {
+        let [low, _] = self.0;
+        usize::try_from(low % buckets.max(1) as u64).unwrap_or(0)
+    }
+
+    /// Whether it is one of the few, one in so many, that are picked out.
+    pub fn is_one_in(self, many: u64) -> bool {
+        let [_, high] = self.0;
+        high % many.max(1) == 0
+    }
+}
+
 /// One for each message, the n-th covering the tenant and the first n + 1
 /// messages.
 pub fn swift(key: &Key, tenant: &str, bytes: &[u8], body: &Body) -> Vec<Swift> {
