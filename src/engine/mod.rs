@@ -5,3 +5,4 @@
 
 pub mod chain;
 pub mod ids;
+pub mod measure;
