@@ -112,7 +112,11 @@ impl Counter {
             }
         });
         self.sampled.add(own.tokens, own.bytes);
-        let rate = if own.bytes >= OWN_RATE { own } else { self.sampled };
+        let rate = if own.bytes >= OWN_RATE {
+            own
+        } else {
+            self.sampled
+        };
         own.tokens + rate.of(skipped)
     }
 
@@ -150,8 +154,17 @@ mod tests {
         for line in 0..lines {
             let written = match line * 5 / lines {
                 0 | 3 => writeln!(text, "the quick brown fox jumps over the lazy dog again"),
-                1 => writeln!(text, "{:x} {:x} {}", line * 7_919, line * 104_729, line * 31),
-                _ => writeln!(text, "    if self.counter_{line} > 0 {{ return Err({line}); }}"),
+                1 => writeln!(
+                    text,
+                    "{:x} {:x} {}",
+                    line * 7_919,
+                    line * 104_729,
+                    line * 31
+                ),
+                _ => writeln!(
+                    text,
+                    "    if self.counter_{line} > 0 {{ return Err({line}); }}"
+                ),
             };
             written.unwrap();
         }
@@ -183,7 +196,10 @@ mod tests {
             let counted = counter.text(&text);
             assert!(counter.tokenised() <= budget);
             assert!(counter.tokenised() >= budget / 2, "the budget is used");
-            assert!(counted.abs_diff(exact) * 100 <= exact * 4, "{counted} {exact}");
+            assert!(
+                counted.abs_diff(exact) * 100 <= exact * 4,
+                "{counted} {exact}"
+            );
         }
     }
 
@@ -194,7 +210,10 @@ mod tests {
         let mut counter = Counter::bounded(32 * 1024, text.len() as u64);
         let counted: u64 = text.lines().map(|line| counter.text(line)).sum();
         assert!(counter.tokenised() <= 32 * 1024);
-        assert!(counted.abs_diff(exact) * 100 <= exact * 8, "{counted} {exact}");
+        assert!(
+            counted.abs_diff(exact) * 100 <= exact * 8,
+            "{counted} {exact}"
+        );
     }
 
     #[test]

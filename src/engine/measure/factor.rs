@@ -200,14 +200,22 @@ mod tests {
             (text(500), 50_000),
         ] {
             let mut factor = Factor::assumed(1.4);
-            assert_eq!(factor.observe(raw, reported), Observed::Nonsense, "{raw:?} {reported}");
+            assert_eq!(
+                factor.observe(raw, reported),
+                Observed::Nonsense,
+                "{raw:?} {reported}"
+            );
             assert_eq!(factor, Factor::assumed(1.4));
         }
     }
 
     #[test]
     fn pictures_and_crumbs_say_nothing_about_text() {
-        let picture = Raw { text: 300, thinking: 0, fixed: 1_600 };
+        let picture = Raw {
+            text: 300,
+            thinking: 0,
+            fixed: 1_600,
+        };
         for (raw, reported) in [(picture, 2_500), (text(5), 9), (picture, 1_200)] {
             let mut factor = Factor::assumed(1.2);
             assert_eq!(factor.observe(raw, reported), Observed::Uninformative);
@@ -220,7 +228,9 @@ mod tests {
         factor.observe(text(12_345), 15_000);
         let back = Factor::from_text(&factor.to_text()).unwrap();
         assert!(close(&back, factor.value()) && back.is_learned());
-        for damaged in ["", "1.2", "x 5", "1.2 x", "9.0 5", "NaN 5", "0.1 5", "1.2 -5"] {
+        for damaged in [
+            "", "1.2", "x 5", "1.2 x", "9.0 5", "NaN 5", "0.1 5", "1.2 -5",
+        ] {
             assert_eq!(Factor::from_text(damaged), None, "{damaged}");
         }
     }

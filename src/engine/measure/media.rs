@@ -58,7 +58,9 @@ impl Bytes<'_> {
     }
 
     fn says(&self, index: usize, text: &[u8]) -> bool {
-        text.iter().enumerate().all(|(offset, byte)| self.at(index + offset) == Some(*byte))
+        text.iter()
+            .enumerate()
+            .all(|(offset, byte)| self.at(index + offset) == Some(*byte))
     }
 
     fn big(&self, index: usize) -> Option<u32> {
@@ -141,7 +143,9 @@ mod tests {
         const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let mut text = Vec::new();
         for group in bytes.chunks(3) {
-            let bits = group.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte))
+            let bits = group
+                .iter()
+                .fold(0, |bits, byte| bits << 8 | usize::from(*byte))
                 << (8 * (3 - group.len()));
             for place in 0..4 {
                 let digit = DIGITS[bits >> (18 - 6 * place) & 63];
@@ -160,7 +164,8 @@ mod tests {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x07\x80\0\0\x04\x38\x08\x06";
         assert_eq!(measured(png), Some((1920, 1080)));
         assert_eq!(measured(b"GIF89a\x80\x02\xe0\x01\xf7\0"), Some((640, 480)));
-        let jpeg = b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xdb\0\x03x\xff\xc2\0\x11\x08\x04\x38\x07\x80\x03";
+        let jpeg =
+            b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xdb\0\x03x\xff\xc2\0\x11\x08\x04\x38\x07\x80\x03";
         assert_eq!(measured(jpeg), Some((1920, 1080)));
         let lossy = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x80\x02\xe0\x01\0\0";
         assert_eq!(measured(lossy), Some((640, 480)));
@@ -168,7 +173,13 @@ mod tests {
         assert_eq!(measured(lossless), Some((640, 480)));
         let extended = b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x7f\x07\0\x37\x04\0\0\0";
         assert_eq!(measured(extended), Some((1920, 1080)));
-        for odd in [&b""[..], b"x", b"\xff\xd8\xff", b"\xff\xd8\0", b"\x89PNG\r\n\x1a\n"] {
+        for odd in [
+            &b""[..],
+            b"x",
+            b"\xff\xd8\xff",
+            b"\xff\xd8\0",
+            b"\x89PNG\r\n\x1a\n",
+        ] {
             assert_eq!(measured(odd), None);
         }
     }
@@ -177,7 +188,13 @@ mod tests {
     fn a_picture_costs_the_usual_or_more_if_it_is_large() {
         let png = |side: u16| {
             let [high, low] = side.to_be_bytes();
-            base64(&[b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0", &[high, low, 0, 0, high, low, 0, 0][..]].concat())
+            base64(
+                &[
+                    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0",
+                    &[high, low, 0, 0, high, low, 0, 0][..],
+                ]
+                .concat(),
+            )
         };
         assert_eq!(picture(Some(&png(16))), 1_600);
         assert_eq!(picture(Some(&png(1_200))), 1_920);

@@ -34,7 +34,7 @@ pub use counter::{BUDGET, Counter};
 pub use factor::{Factor, Observed};
 pub use prior::prior;
 pub use prompt::{
-    Base, CONVERSATION, Sized, raw_base, raw_block, raw_message, raw_prompt, raw_value, weight,
+    Base, CONVERSATION, Size, raw_base, raw_block, raw_message, raw_prompt, raw_value, weight,
 };
 pub use raw::Raw;
 pub use tokenizer::warm;

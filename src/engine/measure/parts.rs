@@ -129,7 +129,10 @@ fn whole_block<'a>(value: &'a [u8], depth: u8, sink: Sink<'_, 'a>) {
     match inner(kind) {
         b"text" => text(found.text, sink),
         b"thinking" | b"redacted_thinking" => {
-            let seal = found.seal.map_or(0, |seal| inner(seal).len());
+            let seal = found
+                .seal
+                .or(found.data)
+                .map_or(0, |seal| inner(seal).len());
             sink(Part::Thinking(found.thinking.unwrap_or(b"\"\""), seal));
         }
         b"tool_use" | b"server_tool_use" | b"mcp_tool_use" => {
@@ -186,7 +189,9 @@ pub(super) fn json<'a>(value: &'a [u8], sink: Sink<'_, 'a>) {
                     json(value, sink);
                 }
             });
-            debug_assert!(read.is_ok(), "what was split can be read");
+            if read.is_err() {
+                sink(Part::Json(value));
+            }
         }
         Some(b'[') => elements(value, |element| json(element, sink)),
         _ => sink(Part::Json(value)),
@@ -200,6 +205,7 @@ struct Found<'a> {
     text: Option<&'a [u8]>,
     thinking: Option<&'a [u8]>,
     seal: Option<&'a [u8]>,
+    data: Option<&'a [u8]>,
     name: Option<&'a [u8]>,
     input: Option<&'a [u8]>,
     content: Option<&'a [u8]>,
@@ -216,7 +222,7 @@ impl<'a> Found<'a> {
             ("text", &mut self.text),
             ("thinking", &mut self.thinking),
             ("signature", &mut self.seal),
-            ("data", &mut self.seal),
+            ("data", &mut self.data),
             ("name", &mut self.name),
             ("input", &mut self.input),
             ("content", &mut self.content),
@@ -232,10 +238,7 @@ impl<'a> Found<'a> {
 }
 
 /// The members of an object, as far as it can be read.
-fn members<'a>(
-    object: &'a [u8],
-    mut each: impl FnMut(&'a [u8], &'a [u8]),
-) -> Result<(), Unclear> {
+fn members<'a>(object: &'a [u8], mut each: impl FnMut(&'a [u8], &'a [u8])) -> Result<(), Unclear> {
     let mut cursor = Cursor::new(object);
     cursor.expect(b'{')?;
     let mut first = true;
@@ -295,47 +298,125 @@ mod tests {
     #[test]
     fn every_kind_of_block_is_taken_apart_by_its_rule() {
         let rows: &[(&str, &[&str])] = &[
-            (r#"{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}"#, &["frame", r#"text "x""#]),
-            (r#"{"signature":"abcd","thinking":"","type":"thinking"}"#, &["frame", r#"thinking "" 4"#]),
-            (r#"{"type":"redacted_thinking","data":"abc"}"#, &["frame", r#"thinking "" 3"#]),
-            (r#"{"type":"tool_use","id":"t","name":"Bash","input":{"a":1}}"#, &["frame", r#"text "Bash""#, r#"json {"a":1}"#]),
-            (r#"{"type":"tool_result","tool_use_id":"t","content":"x"}"#, &["frame", "frame", r#"text "x""#]),
+            (
+                r#"{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}"#,
+                &["frame", r#"text "x""#],
+            ),
+            (
+                r#"{"signature":"abcd","thinking":"","type":"thinking"}"#,
+                &["frame", r#"thinking "" 4"#],
+            ),
+            (
+                r#"{"type":"redacted_thinking","data":"abc"}"#,
+                &["frame", r#"thinking "" 3"#],
+            ),
+            (
+                r#"{"type":"tool_use","id":"t","name":"Bash","input":{"a":1}}"#,
+                &["frame", r#"text "Bash""#, r#"json {"a":1}"#],
+            ),
+            (
+                r#"{"type":"tool_result","tool_use_id":"t","content":"x"}"#,
+                &["frame", "frame", r#"text "x""#],
+            ),
             (r#"{"type":"tool_result","tool_use_id":"t"}"#, &["frame"]),
-            (r#"{"type":"tool_result","tool_use_id":"t","content":""}"#, &["frame"]),
+            (
+                r#"{"type":"tool_result","tool_use_id":"t","content":""}"#,
+                &["frame"],
+            ),
             (
                 r#"{"type":"tool_result","content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"base64","data":"AAAA"}},{"type":"tool_reference","tool_name":"n"}]}"#,
-                &["frame", "frame", r#"text "x""#, "frame", "fixed 1600", "frame", "fixed 500"],
+                &[
+                    "frame",
+                    "frame",
+                    r#"text "x""#,
+                    "frame",
+                    "fixed 1600",
+                    "frame",
+                    "fixed 500",
+                ],
             ),
-            (r#"{"type":"image","source":{"type":"url","url":"https://x"}}"#, &["frame", "fixed 1600"]),
-            (r#"{"type":"document","title":"t","source":{"type":"text","data":"x"}}"#, &["frame", r#"text "t""#, r#"text "x""#]),
-            (r#"{"type":"document","source":{"type":"content","content":[{"type":"text","text":"x"}]}}"#, &["frame", "frame", r#"text "x""#]),
-            (r#"{"type":"document","source":{"type":"base64","data":"JVBERi0="}}"#, &["frame", "fixed 2500"]),
-            (r#"{"type":"document","source":{"type":"file","file_id":"f"}}"#, &["frame", "fixed 12500"]),
-            (r#"{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"x"}]}"#, &["frame", r#"text "t""#, r#"text "s""#, "frame", r#"text "x""#]),
+            (
+                r#"{"type":"image","source":{"type":"url","url":"https://x"}}"#,
+                &["frame", "fixed 1600"],
+            ),
+            (
+                r#"{"type":"document","title":"t","source":{"type":"text","data":"x"}}"#,
+                &["frame", r#"text "t""#, r#"text "x""#],
+            ),
+            (
+                r#"{"type":"document","source":{"type":"content","content":[{"type":"text","text":"x"}]}}"#,
+                &["frame", "frame", r#"text "x""#],
+            ),
+            (
+                r#"{"type":"document","source":{"type":"base64","data":"JVBERi0="}}"#,
+                &["frame", "fixed 2500"],
+            ),
+            (
+                r#"{"type":"document","source":{"type":"file","file_id":"f"}}"#,
+                &["frame", "fixed 12500"],
+            ),
+            (
+                r#"{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"x"}]}"#,
+                &[
+                    "frame",
+                    r#"text "t""#,
+                    r#"text "s""#,
+                    "frame",
+                    r#"text "x""#,
+                ],
+            ),
             (
                 r#"{"type":"web_search_tool_result","content":[{"title":"t","encrypted_content":"abcdef"}]}"#,
-                &["frame", r#"json "web_search_tool_result""#, r#"json "t""#, "sealed 8"],
+                &[
+                    "frame",
+                    r#"json "web_search_tool_result""#,
+                    r#"json "t""#,
+                    "sealed 8",
+                ],
             ),
-            (r#"{"type":"compaction","content":"sum","signature":"abc"}"#, &["frame", r#"text "sum""#, "sealed 0"]),
-            (r#"{"type":"compaction","content":null}"#, &["frame", "sealed 0"]),
-            (r#"{"type":"from_the_future","x":[1]}"#, &["frame", r#"json {"type":"from_the_future","x":[1]}"#]),
+            (
+                r#"{"type":"compaction","content":"sum","signature":"abc"}"#,
+                &["frame", r#"text "sum""#, "sealed 0"],
+            ),
+            (
+                r#"{"type":"compaction","content":null}"#,
+                &["frame", "sealed 0"],
+            ),
+            (
+                r#"{"type":"from_the_future","x":[1]}"#,
+                &["frame", r#"json {"type":"from_the_future","x":[1]}"#],
+            ),
             (r#"{"x":1}"#, &["frame", r#"json {"x":1}"#]),
             ("7", &["frame", "json 7"]),
         ];
         for (source, expected) in rows {
-            assert_eq!(parts(source, |value, sink| block(value, sink)), *expected, "{source}");
+            assert_eq!(
+                parts(source, |value, sink| block(value, sink)),
+                *expected,
+                "{source}"
+            );
         }
     }
 
     #[test]
     fn what_the_model_is_not_shown_of_system_and_tools_weighs_nothing() {
         let source = r#"[{"type":"text","text":"x-anthropic-billing-header: cc;"},{"type":"text","text":"x"}]"#;
-        assert_eq!(parts(source, |value, sink| system(value, sink)), ["frame", r#"text "x""#]);
-        assert_eq!(parts(r#""x""#, |value, sink| system(value, sink)), ["frame", r#"text "x""#]);
+        assert_eq!(
+            parts(source, |value, sink| system(value, sink)),
+            ["frame", r#"text "x""#]
+        );
+        assert_eq!(
+            parts(r#""x""#, |value, sink| system(value, sink)),
+            ["frame", r#"text "x""#]
+        );
         let source = r#"[{"name":"a","cache_control":{"type":"ephemeral"},"input_schema":{}},{"name":"b","defer_loading":true},{"name":"c"}]"#;
         assert_eq!(
             parts(source, |value, sink| tools(value, sink)),
-            [r#"json {"name":"a""#, r#"json ,"input_schema":{}}"#, r#"json {"name":"c"}"#]
+            [
+                r#"json {"name":"a""#,
+                r#"json ,"input_schema":{}}"#,
+                r#"json {"name":"c"}"#
+            ]
         );
     }
 }

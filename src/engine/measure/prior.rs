@@ -23,7 +23,12 @@ pub fn prior(model: &str) -> Factor {
     let assumed = match model.split_once("claude") {
         Some((_, rest)) if version(rest).is_some_and(|version| version < SINCE) => OLDER,
         Some(_) => NEWER,
-        None if ["gpt-", "chatgpt", "o1", "o3", "o4"].iter().any(|name| model.contains(name)) => PUBLIC,
+        None if ["gpt-", "chatgpt", "o1", "o3", "o4"]
+            .iter()
+            .any(|name| model.contains(name)) =>
+        {
+            PUBLIC
+        }
         None => NEWER,
     };
     Factor::assumed(assumed)
@@ -33,7 +38,11 @@ pub fn prior(model: &str) -> Factor {
 /// and no date: `-opus-4-8-20260101` is 4.8, `-3-5-sonnet` is 3.5.
 fn version(rest: &str) -> Option<(u32, u32)> {
     let mut words = rest.split(['-', '.', '@', ':', '_', '/', '[']);
-    let number = |word: &str| (word.len() <= 2).then(|| word.parse::<u32>().ok()).flatten();
+    let number = |word: &str| {
+        (word.len() <= 2)
+            .then(|| word.parse::<u32>().ok())
+            .flatten()
+    };
     let major = words.find_map(number)?;
     let minor = words.next().and_then(number).unwrap_or(0);
     Some((major, minor))

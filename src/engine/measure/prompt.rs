@@ -2,7 +2,7 @@
 //!
 //! A conversation is resent with every request, so nothing here should be
 //! called for more than is new: what was counted before is kept with the mark
-//! ([`Sized`]), and [`Sized::grown`] adds to it. System and tools are recounted
+//! ([`Size`]), and [`Size::grown`] adds to it. System and tools are recounted
 //! only when their digest says that they changed.
 
 use super::counter::Counter;
@@ -32,14 +32,14 @@ pub struct Base {
 
 /// The raw count of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sized {
+pub struct Size {
     /// System and tools.
     pub base: Base,
     /// The messages.
     pub messages: Raw,
 }
 
-impl Sized {
+impl Size {
     /// Everything.
     pub fn raw(&self) -> Raw {
         self.base.raw + self.messages + Raw::fixed(CONVERSATION)
@@ -52,30 +52,49 @@ impl Sized {
         let same = base_digest(bytes, body) == self.base.digest;
         let added = body.messages().get(from..).unwrap_or(&[]);
         let base = if same { 0 } else { base_weight(bytes, body) };
-        let ahead = added.iter().map(|message| weight(bytes, message)).sum::<u64>() + base;
+        let ahead = added
+            .iter()
+            .map(|message| weight(bytes, message))
+            .sum::<u64>()
+            + base;
         let mut counter = Counter::bounded(budget, ahead);
-        let base = if same { self.base } else { raw_base(bytes, body, &mut counter) };
-        let added: Raw = added.iter().map(|message| raw_message(bytes, message, &mut counter)).sum();
-        Self { base, messages: self.messages + added }
+        let base = if same {
+            self.base
+        } else {
+            raw_base(bytes, body, &mut counter)
+        };
+        let added: Raw = added
+            .iter()
+            .map(|message| raw_message(bytes, message, &mut counter))
+            .sum();
+        Self {
+            base,
+            messages: self.messages + added,
+        }
     }
 }
 
 /// The raw count of a whole prompt. What stands before the API's own summary is
 /// dead and weighs nothing.
-pub fn raw_prompt(bytes: &[u8], body: &Body, budget: u64) -> Sized {
+pub fn raw_prompt(bytes: &[u8], body: &Body, budget: u64) -> Size {
     let live = |message: &Message| {
         let summary = |kind, payload: &[u8]| kind == Kind::Compaction && payload != b"null";
         body.blocks(message).iter().any(|block| {
-            summary(block.kind, block.payload.map_or(b"null", |payload| payload.of(bytes)))
+            summary(
+                block.kind,
+                block.payload.map_or(b"null", |payload| payload.of(bytes)),
+            )
         })
     };
     let from = body.messages().iter().rposition(live).unwrap_or(0);
-    Sized::default().grown(bytes, body, from, budget)
+    Size::default().grown(bytes, body, from, budget)
 }
 
 /// The raw count of a message.
 pub fn raw_message(bytes: &[u8], message: &Message, counter: &mut Counter) -> Raw {
-    count(counter, |sink| parts::content(message.content.of(bytes), sink))
+    count(counter, |sink| {
+        parts::content(message.content.of(bytes), sink)
+    })
 }
 
 /// The raw count of a block, given as JSON.
@@ -117,7 +136,9 @@ fn base_parts<'a>(bytes: &'a [u8], body: &Body, sink: Sink<'_, 'a>) {
 fn base_digest(bytes: &[u8], body: &Body) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     for name in ["system", "tools"] {
-        let value = body.field(bytes, name).map_or(&[][..], |value| value.of(bytes));
+        let value = body
+            .field(bytes, name)
+            .map_or(&[][..], |value| value.of(bytes));
         hasher.update(&(value.len() as u64).to_le_bytes());
         hasher.update(value);
     }
@@ -164,13 +185,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn sized(body: &Value) -> Sized {
+    fn size(body: &Value) -> Size {
         let bytes = body.to_string().into_bytes();
         raw_prompt(&bytes, &Body::split(&bytes).unwrap(), u64::MAX)
     }
 
     fn message(content: &Value) -> Raw {
-        sized(&json!({"messages": [{"role": "user", "content": content}]})).messages
+        size(&json!({"messages": [{"role": "user", "content": content}]})).messages
     }
 
     #[test]
@@ -178,7 +199,10 @@ mod tests {
         let plain = message(&json!("hello there"));
         let mark = json!({"type": "ephemeral"});
         assert!(plain.text > 0 && plain.fixed > 0 && plain.thinking == 0);
-        assert_eq!(plain, message(&json!([{"type": "text", "text": "hello there"}])));
+        assert_eq!(
+            plain,
+            message(&json!([{"type": "text", "text": "hello there"}]))
+        );
         assert_eq!(
             plain,
             message(&json!([{"type": "text", "text": "hello there", "cache_control": mark}]))
@@ -188,7 +212,8 @@ mod tests {
     #[test]
     fn the_data_of_a_picture_is_never_tokenised() {
         let data = "iVBORw0KGgo".repeat(100_000);
-        let block = json!({"type": "image", "source": {"type": "base64", "data": data}}).to_string();
+        let block =
+            json!({"type": "image", "source": {"type": "base64", "data": data}}).to_string();
         let mut counter = Counter::exact();
         let raw = raw_block(block.as_bytes(), &mut counter);
         assert_eq!((counter.tokenised(), raw.text), (0, 0));
@@ -206,7 +231,10 @@ mod tests {
         let shown = thinking(&words, words.len());
         assert_eq!(shown, Counter::exact().text(&words), "nothing is hidden");
         let hidden = thinking("", words.len());
-        assert!((shown..=shown * 3 / 2).contains(&hidden), "{hidden} {shown}");
+        assert!(
+            (shown..=shown * 3 / 2).contains(&hidden),
+            "{hidden} {shown}"
+        );
         let short = thinking("so the cache", words.len());
         assert!((shown..=shown * 3 / 2).contains(&short), "{short} {shown}");
         assert_eq!(thinking("", 0), 0);
@@ -218,7 +246,8 @@ mod tests {
             .map(|turn| json!({"role": "user", "content": format!("turn {turn} says this")}))
             .collect();
         let request = |count: usize, system: &str| {
-            let body = json!({"system": system, "tools": [{"name": "n"}], "messages": turns[..count]});
+            let body =
+                json!({"system": system, "tools": [{"name": "n"}], "messages": turns[..count]});
             body.to_string().into_bytes()
         };
         let (short, long) = (request(2, "s"), request(6, "s"));
@@ -243,13 +272,22 @@ mod tests {
                 {"role": "user", "content": "go on"},
             ]})
         };
-        assert!(sized(&turns(json!("summary"))).messages.text < 10);
-        assert!(sized(&turns(Value::Null)).messages.text > 100);
+        assert!(size(&turns(json!("summary"))).messages.text < 10);
+        assert!(size(&turns(Value::Null)).messages.text > 100);
     }
 
     #[test]
     fn any_value_has_a_size() {
-        for value in [&b""[..], b"x", b"{", b"[{", b"\"", b"null", b"[[[[[[[[1]]]]]]]]", b"{\"type\":\"text\"}"] {
+        for value in [
+            &b""[..],
+            b"x",
+            b"{",
+            b"[{",
+            b"\"",
+            b"null",
+            b"[[[[[[[[1]]]]]]]]",
+            b"{\"type\":\"text\"}",
+        ] {
             let mut counter = Counter::exact();
             raw_block(value, &mut counter);
             raw_value(value, &mut counter);

@@ -126,7 +126,9 @@ fn unicode(bytes: &[u8]) -> (usize, Option<char>) {
 fn hexadecimal(bytes: &[u8], from: usize) -> Option<u32> {
     let digits = bytes.get(from..from + 4)?;
     digits.iter().try_fold(0, |number, digit| {
-        char::from(*digit).to_digit(16).map(|digit| number * 16 + digit)
+        char::from(*digit)
+            .to_digit(16)
+            .map(|digit| number * 16 + digit)
     })
 }
 
@@ -179,7 +181,9 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_survived() {
         let mut whole = String::new();
-        chunks(b"a\xff\xfe\\u\xffb\x80", Form::Escaped, 4, |chunk| whole.push_str(chunk));
+        chunks(b"a\xff\xfe\\u\xffb\x80", Form::Escaped, 4, |chunk| {
+            whole.push_str(chunk)
+        });
         assert!(whole.starts_with('a') && whole.contains('b'));
     }
 

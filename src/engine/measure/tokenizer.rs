@@ -56,8 +56,10 @@ pub(super) fn length(text: &str) -> u64 {
 fn tokenise(text: &str) -> u64 {
     let count = || tiktoken_rs::o200k_base_singleton().count_ordinary(text);
     // The vocabulary is only read, so a panic leaves nothing half done.
-    catch_unwind(AssertUnwindSafe(count))
-        .map_or_else(|_| length(text).div_ceil(FALLBACK_BYTES), |count| count as u64)
+    catch_unwind(AssertUnwindSafe(count)).map_or_else(
+        |_| length(text).div_ceil(FALLBACK_BYTES),
+        |count| count as u64,
+    )
 }
 
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
@@ -113,8 +115,7 @@ fn next_run(text: &str) -> Option<(usize, usize, usize)> {
     let (mut start, mut count, mut begin) = (0, 0, 0);
     let mut last = None;
     for (at, character) in text.char_indices() {
-        let again =
-            last.is_some_and(|last: char| last == character || both_white(last, character));
+        let again = last.is_some_and(|last: char| last == character || both_white(last, character));
         if again {
             count += 1;
         } else if count > RUN {
@@ -145,10 +146,23 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_counted_as_the_vocabulary_does() {
-        for text in ["", "hello", "the quick brown fox\n\tjumps", "é😀漢字", &"ab ".repeat(300)] {
+        for text in [
+            "",
+            "hello",
+            "the quick brown fox\n\tjumps",
+            "é😀漢字",
+            &"ab ".repeat(300),
+        ] {
             let exact = tiktoken_rs::o200k_base_singleton().count_ordinary(text) as u64;
             let bytes = length(text);
-            assert_eq!(count(text), Counted { tokens: exact, bytes }, "{text}");
+            assert_eq!(
+                count(text),
+                Counted {
+                    tokens: exact,
+                    bytes
+                },
+                "{text}"
+            );
         }
     }
 
@@ -162,7 +176,10 @@ mod tests {
         let run = "-".repeat(4_000);
         let exact = tiktoken_rs::o200k_base_singleton().count_ordinary(&run) as u64;
         let counted = count(&format!("before{run}after")).tokens;
-        assert!((exact..=exact * 2 + 4).contains(&counted), "{counted} {exact}");
+        assert!(
+            (exact..=exact * 2 + 4).contains(&counted),
+            "{counted} {exact}"
+        );
     }
 
     proptest! {
