@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache_marks::Basis;
 use super::ids::OverlayId;
-use super::measure::{Anchor, Base, Raw, Sized};
+use super::measure::{Anchor, Base, Raw, Size};
 
 const VERSION: u32 = 1;
 
@@ -107,7 +107,7 @@ impl Figures {
     }
 
     /// The sizes of the history and of the view.
-    pub fn sizes(&self) -> (Sized, Sized) {
+    pub fn sizes(&self) -> (Size, Size) {
         let mut digest = [0; 16];
         for (at, byte) in digest.iter_mut().enumerate() {
             let digits = self.base_digest.get(at * 2..at * 2 + 2);
@@ -119,7 +119,7 @@ impl Figures {
             digest,
             raw: self.base.into(),
         };
-        let sized = |messages: Counts| Sized {
+        let sized = |messages: Counts| Size {
             base,
             messages: messages.into(),
         };
@@ -127,7 +127,7 @@ impl Figures {
     }
 
     /// Notes the sizes of the history and of the view.
-    pub fn set_sizes(&mut self, history: &Sized, view: &Sized) {
+    pub fn set_sizes(&mut self, history: &Size, view: &Size) {
         self.history = history.messages.into();
         self.view = view.messages.into();
         self.base = view.base.raw.into();
@@ -137,9 +137,12 @@ impl Figures {
 
     /// What upstream said of the view, if it did.
     pub fn anchor(&self) -> Option<Anchor> {
-        let reported = self.prompt?;
-        let (_, sized) = self.sizes();
-        Some(Anchor { reported, sized })
+        let tokens = self.prompt?;
+        let (_, size) = self.sizes();
+        Some(Anchor {
+            tokens,
+            size,
+        })
     }
 
     /// The overlay another model has in this lineage, if it is known.
@@ -182,11 +185,11 @@ mod tests {
             raw: raw(7),
         };
         let (history, view) = (
-            Sized {
+            Size {
                 base,
                 messages: raw(100),
             },
-            Sized {
+            Size {
                 base,
                 messages: raw(50),
             },

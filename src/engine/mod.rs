@@ -16,3 +16,4 @@ pub mod request;
 pub mod stub;
 pub mod swift;
 pub mod view;
+pub mod measure;

@@ -8,6 +8,7 @@ pub mod body;
 pub mod canonical;
 pub mod encoding;
 pub mod observe;
+pub mod refusal;
 pub mod reply;
 pub mod scan;
 pub mod splice;
