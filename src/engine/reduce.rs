@@ -63,24 +63,7 @@ pub fn reduce(
     tenant: ChainHash,
     settings: &Settings,
 ) -> Option<Draft> {
-    let mut work = Work {
-        conversation,
-        settings,
-        tenant,
-        edits: current
-            .edits
-            .iter()
-            .map(|edit| ((edit.message, edit.block), edit.change.clone()))
-            .collect(),
-        overlay: Overlay {
-            made_at: count(conversation.len()),
-            head: current.head,
-            cut: current.cut,
-            ..current.clone()
-        },
-        evicted: Vec::new(),
-        first: None,
-    };
+    let mut work = Work::new(conversation, current, tenant, settings);
     let cleared = settings.clear && work.clear();
     let truncated = work.shown_bytes() > settings.target_bytes && work.truncate();
     let first = work.first?;
@@ -94,14 +77,37 @@ pub fn reduce(
             thinking_dropped = work.drop_thinking(first);
         }
     }
-    Some(work.finish(Draft {
-        overlay: Overlay::default(),
-        evicted: Vec::new(),
+    Some(Draft {
+        evicted: std::mem::take(&mut work.evicted),
+        overlay: work.overlay(),
         cleared,
         truncated,
         thinking_dropped,
         leaves_unfit_thinking,
-    }))
+    })
+}
+
+/// The same overlay without the thinking that is shown behind its first change;
+/// `None` if there is none.
+pub fn without_thinking(conversation: &Conversation<'_>, current: &Overlay) -> Option<Overlay> {
+    let edited = current.edits.first().map(|edit| edit.message as usize);
+    let hidden = current.hides().then_some(current.head as usize);
+    let first = edited.into_iter().chain(hidden).min()?;
+    let settings = Settings {
+        keep_tool_uses: 0,
+        exclude_tools: Vec::new(),
+        clear: false,
+        tail_messages: 0,
+        target_bytes: usize::MAX,
+        binds_thinking: true,
+        manual_thinking: false,
+    };
+    let start = super::chain::start("");
+    let mut work = Work::new(conversation, current, start, &settings);
+    if work.drop_thinking(first) == 0 {
+        return None;
+    }
+    Some(work.overlay())
 }
 
 struct Work<'a> {
@@ -115,7 +121,31 @@ struct Work<'a> {
     first: Option<usize>,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    fn new(
+        conversation: &'a Conversation<'a>,
+        current: &Overlay,
+        tenant: ChainHash,
+        settings: &'a Settings,
+    ) -> Self {
+        Self {
+            conversation,
+            settings,
+            tenant,
+            edits: current
+                .edits
+                .iter()
+                .map(|edit| ((edit.message, edit.block), edit.change.clone()))
+                .collect(),
+            overlay: Overlay {
+                made_at: count(conversation.len()),
+                ..current.clone()
+            },
+            evicted: Vec::new(),
+            first: None,
+        }
+    }
+
     fn changes_at(&mut self, message: usize) {
         self.first = Some(self.first.map_or(message, |first| first.min(message)));
     }
@@ -299,23 +329,16 @@ impl Work<'_> {
         }
     }
 
-    fn finish(self, draft: Draft) -> Draft {
-        let edits = self
-            .edits
-            .into_iter()
-            .map(|((message, block), change)| Edit {
-                message,
-                block,
-                change,
-            })
-            .collect();
-        Draft {
-            overlay: Overlay {
-                edits,
-                ..self.overlay
-            },
-            evicted: self.evicted,
-            ..draft
+    /// The overlay with the changes gathered so far.
+    fn overlay(self) -> Overlay {
+        let edit = |((message, block), change)| Edit {
+            message,
+            block,
+            change,
+        };
+        Overlay {
+            edits: self.edits.into_iter().map(edit).collect(),
+            ..self.overlay
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Place {
     pub chain: ChainHash,
     /// Its mark, if it is the newest place of its lineage.
     pub mark: Option<Arc<Remembered>>,
+    /// A conversation has gone on from here.
+    pub moved_on: bool,
 }
 
 /// A mark and what it points to.
@@ -38,6 +40,16 @@ pub struct Remembered {
     /// Its overlay.
     pub overlay: Option<Arc<Overlay>>,
     trail: VecDeque<Swift>,
+}
+
+impl Place {
+    fn new(chain: ChainHash) -> Self {
+        Self {
+            chain,
+            mark: None,
+            moved_on: false,
+        }
+    }
 }
 
 struct Entry {
@@ -88,7 +100,7 @@ impl Known {
     /// Notes the chain hash of a place.
     pub fn learn(&self, at: Swift, chain: ChainHash) {
         self.with(at, |shard| {
-            shard.put(at, |place| place.unwrap_or(Place { chain, mark: None }));
+            shard.put(at, |place| place.unwrap_or(Place::new(chain)));
         });
     }
 
@@ -102,7 +114,9 @@ impl Known {
     ) {
         let taken = parent.filter(|parent| *parent != at).and_then(|parent| {
             let mark = self.with(parent, |shard| {
-                shard.entries.get_mut(&parent)?.place.mark.take()
+                let place = &mut shard.entries.get_mut(&parent)?.place;
+                place.moved_on = true;
+                place.mark.take()
             })??;
             let mut trail = mark.trail.clone();
             trail.push_back(parent);
@@ -126,7 +140,12 @@ impl Known {
             overlay,
             trail,
         }));
-        self.with(at, |shard| shard.put(at, |_| Place { chain, mark }));
+        self.with(at, |shard| {
+            shard.put(at, |place| Place {
+                mark,
+                ..place.unwrap_or(Place::new(chain))
+            });
+        });
     }
 
     /// How many lineages are known, roughly: places with a mark.

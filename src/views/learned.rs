@@ -1,0 +1,178 @@
+//! What was learned from upstream's answers, per model.
+//!
+//! How its tokens compare with ours, how large its window really is, and what it
+//! has refused. It is read from the store at the start and written when it
+//! changes enough to matter; losing it costs an estimate or a retry.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::engine::measure::{Factor, Raw, Windows, prior};
+
+/// The most models that are remembered: their names come from clients.
+const MODELS: usize = 1_000;
+/// A factor is written again when it has changed by this share.
+const CHANGE: f64 = 0.01;
+
+/// Something upstream has refused to take from us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quirk {
+    /// Cache marks of ours.
+    NoMarks,
+    /// The request to drop thinking that does not fit.
+    NoDrop,
+    /// It has refused thinking that does not fit: it enforces the check.
+    Enforces,
+}
+
+impl Quirk {
+    const WORDS: [(&'static str, Self); 3] = [
+        ("no_marks", Self::NoMarks),
+        ("no_drop", Self::NoDrop),
+        ("enforces", Self::Enforces),
+    ];
+
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, quirk)| *quirk == self);
+        found.map_or("", |(word, _)| word)
+    }
+}
+
+#[derive(Default)]
+struct Facts {
+    factors: BTreeMap<String, (Factor, f64)>,
+    windows: Windows,
+    quirks: BTreeSet<(Quirk, String)>,
+}
+
+/// What was learned.
+#[derive(Default)]
+pub struct Learned(Mutex<Facts>);
+
+/// Something to be written down: key and value.
+pub type Note = (String, String);
+
+impl Learned {
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes back what was written down.
+    pub fn restore(&self, notes: &[Note]) {
+        let mut facts = self.facts();
+        for (key, value) in notes {
+            let Some((kind, model)) = key.split_once(':') else {
+                continue;
+            };
+            match kind {
+                "factor" => {
+                    if let Some(factor) = Factor::from_text(value) {
+                        let written = factor.value();
+                        facts.factors.insert(model.to_owned(), (factor, written));
+                    }
+                }
+                "window" => facts.windows.restore(model, value),
+                _ => {
+                    let found = Quirk::WORDS.iter().find(|(word, _)| *word == kind);
+                    if let Some((_, quirk)) = found.filter(|_| value == "yes") {
+                        facts.quirks.insert((*quirk, model.to_owned()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The factor of a model.
+    pub fn factor(&self, model: &str) -> Factor {
+        let known = self.facts().factors.get(model).map(|(factor, _)| *factor);
+        known.unwrap_or_else(|| prior(model))
+    }
+
+    /// Learns from a prompt's size, as counted and as reported.
+    pub fn observe(&self, model: &str, raw: Raw, reported: u64) -> Option<Note> {
+        let mut facts = self.facts();
+        if facts.factors.len() >= MODELS && !facts.factors.contains_key(model) {
+            return None;
+        }
+        let first = (prior(model), 0.0);
+        let (factor, written) = facts.factors.entry(model.to_owned()).or_insert(first);
+        factor.observe(raw, reported);
+        if !factor.is_learned() || (factor.value() - *written).abs() <= *written * CHANGE {
+            return None;
+        }
+        *written = factor.value();
+        Some((format!("factor:{model}"), factor.to_text()))
+    }
+
+    /// The window of a model, given what is configured.
+    pub fn window(&self, model: &str, configured: u64) -> u64 {
+        self.facts().windows.window(model, configured)
+    }
+
+    /// Upstream said how large the window is.
+    pub fn window_is(&self, model: &str, window: u64) -> Option<Note> {
+        let news = self.facts().windows.learn(model, window);
+        news.then(|| (format!("window:{model}"), window.to_string()))
+    }
+
+    /// Upstream took a prompt of that size.
+    pub fn accepted(&self, model: &str, tokens: u64) -> Option<Note> {
+        let news = self.facts().windows.accepted(model, tokens);
+        news.then(|| (format!("window:{model}"), String::new()))
+    }
+
+    /// Whether a model has this quirk.
+    pub fn has(&self, quirk: Quirk, model: &str) -> bool {
+        self.facts().quirks.contains(&(quirk, model.to_owned()))
+    }
+
+    /// A model has shown a quirk.
+    pub fn shown(&self, quirk: Quirk, model: &str) -> Option<Note> {
+        let mut facts = self.facts();
+        if facts.quirks.len() >= MODELS {
+            return None;
+        }
+        let news = facts.quirks.insert((quirk, model.to_owned()));
+        news.then(|| (format!("{}:{model}", quirk.word()), "yes".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: u64) -> Raw {
+        Raw {
+            text,
+            ..Raw::default()
+        }
+    }
+
+    #[test]
+    fn what_is_written_down_is_taken_back() {
+        let learned = Learned::default();
+        let notes: Vec<Note> = [
+            learned.observe("m", raw(10_000), 13_000),
+            learned.window_is("m", 150_000),
+            learned.shown(Quirk::NoMarks, "m"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        assert_eq!(notes.len(), 3);
+        assert_eq!(learned.shown(Quirk::NoMarks, "m"), None, "no news");
+        let restored = Learned::default();
+        restored.restore(&notes);
+        assert_eq!(restored.factor("m"), learned.factor("m"));
+        assert_eq!(restored.window("m", 200_000), 150_000);
+        assert!(restored.has(Quirk::NoMarks, "m") && !restored.has(Quirk::NoDrop, "m"));
+        assert!(!restored.has(Quirk::NoMarks, "n"));
+    }
+
+    #[test]
+    fn a_factor_is_written_again_only_when_it_changed() {
+        let learned = Learned::default();
+        assert!(learned.observe("m", raw(100_000), 130_000).is_some());
+        assert!(learned.observe("m", raw(100_000), 130_100).is_none());
+    }
+}

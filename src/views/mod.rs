@@ -1,0 +1,193 @@
+//! From a request to the view of it that goes upstream, and back to what is
+//! remembered of it.
+//!
+//! The steps are [`recognise`] (what conversation is it), [`standing`] (what is
+//! remembered of it), [`adopt`] (if it was edited where nobody looks), [`pass`]
+//! (make it smaller, if that is asked for), [`prepare`] (render and measure),
+//! [`refused`] (upstream does not take it) and [`observe`] (what upstream said).
+//! Deciding and rendering are pure and stand in `engine`; here is what needs the
+//! store, the clock or another thread. Whatever fails here, the request goes on:
+//! with the view its conversation has, or as the client sent it.
+
+pub mod adopt;
+pub mod known;
+pub mod learned;
+pub mod observe;
+pub mod overlays;
+pub mod pass;
+pub mod prepare;
+pub mod recognise;
+pub mod refused;
+pub mod standing;
+pub mod tenants;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::engine::ids::OverlayId;
+use crate::engine::overlay::Unreadable;
+use crate::engine::swift::Key;
+use crate::engine::view::NoView;
+use crate::metrics::Metrics;
+use crate::store::writer::Writer;
+use crate::store::{Answer, Moment, Store, StoreError};
+use known::Known;
+use learned::{Learned, Note};
+use overlays::Overlays;
+use tenants::Tenants;
+
+/// Bodies from this size on are looked at on a thread of their own, so that the
+/// streams of this one go on meanwhile: about a millisecond of work.
+const LARGE: usize = 512 * 1024;
+
+/// What goes wrong on the way to a view. None of it reaches a client.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An overlay that a mark points to is not there.
+    #[error("overlay {0} is lost")]
+    LostOverlay(OverlayId),
+    /// An overlay cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// A view cannot be made.
+    #[error(transparent)]
+    NoView(#[from] NoView),
+    /// Our own mistake.
+    #[error("a step failed: {0}")]
+    Bug(&'static str),
+}
+
+impl Fault {
+    /// The label of the metric.
+    fn stage(&self) -> &'static str {
+        match self {
+            Self::Store(_) => "store",
+            Self::LostOverlay(_) | Self::Unreadable(_) => "overlay",
+            Self::NoView(_) => "render",
+            Self::Bug(_) => "bug",
+        }
+    }
+}
+
+/// Everything that is needed to make views.
+pub struct Views {
+    store: Arc<dyn Store>,
+    writer: Writer,
+    known: Arc<Known>,
+    overlays: Overlays,
+    learned: Learned,
+    /// Whose requests are whose.
+    pub tenants: Tenants,
+    key: Key,
+    config: Config,
+    metrics: Arc<Metrics>,
+    /// Where what nobody waits for is done; workers may end before it.
+    background: Handle,
+    tasks: TaskTracker,
+}
+
+impl Views {
+    /// Views kept in a store. `secret` must be random, and new for each process.
+    /// What nobody waits for is done on the runtime this is called on.
+    pub async fn new(
+        store: Arc<dyn Store>,
+        writer: Writer,
+        config: Config,
+        metrics: Arc<Metrics>,
+        secret: [u8; 32],
+    ) -> Self {
+        let tenants = Tenants::new(&config.tenant.by, config.listen.is_loopback());
+        let views = Self {
+            store,
+            writer,
+            known: Arc::default(),
+            overlays: Overlays::default(),
+            learned: Learned::default(),
+            tenants,
+            key: Key::new(secret),
+            config,
+            metrics,
+            background: Handle::current(),
+            tasks: TaskTracker::new(),
+        };
+        match views.timed("learned", views.store.learned()).await {
+            Ok(notes) => {
+                views.learned.restore(&notes);
+                views.tenants.restore(&notes);
+            }
+            Err(error) => tracing::warn!(%error, "what was learned before cannot be read"),
+        }
+        views
+    }
+
+    /// What the process-wide settings are.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// How many lineages are in memory.
+    pub fn lineages(&self) -> usize {
+        self.known.lineages()
+    }
+
+    /// Writes everything out.
+    pub async fn close(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        if let Err(error) = self.writer.flush().await {
+            tracing::warn!(%error, "the last figures could not be written");
+        }
+        if let Err(error) = self.store.close().await {
+            tracing::warn!(%error, "the store could not be closed");
+        }
+    }
+
+    /// Asks the store, and counts how long that takes.
+    async fn timed<T>(&self, what: &'static str, answer: Answer<'_, T>) -> Result<T, Fault> {
+        let begun = Instant::now();
+        let answer = answer.await;
+        self.metrics.store(what, begun.elapsed(), answer.is_err());
+        Ok(answer?)
+    }
+
+    /// Writes down what was learned, without waiting.
+    fn note(&self, notes: impl IntoIterator<Item = Note>) {
+        for (key, value) in notes {
+            let store = self.store.clone();
+            let learn = async move {
+                if let Err(error) = store.learn(&key, &value).await {
+                    tracing::warn!(%error, "what was learned could not be written down");
+                }
+            };
+            self.tasks.spawn_on(learn, &self.background);
+        }
+    }
+}
+
+/// Computes, on a thread of its own if there is much to compute. A panic is a
+/// mistake of ours and must not become the client's.
+async fn compute<T: Send + 'static>(
+    size: usize,
+    what: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let outcome = if size < LARGE {
+        catch_unwind(AssertUnwindSafe(work)).ok()
+    } else {
+        tokio::task::spawn_blocking(work).await.ok()
+    };
+    outcome.ok_or(Fault::Bug(what))
+}
+
+fn now() -> Moment {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Moment(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+}

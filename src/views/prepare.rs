@@ -1,0 +1,378 @@
+//! Makes the view of a request: the steps in order, and what comes of them.
+//!
+//! A history that was sent before is rendered by the plan it had then. Any other
+//! takes over the overlay of the place it grew from. Only an ordinary request
+//! may start a pass; the others are reduced for once, if they would not fit, and
+//! nothing is remembered of that.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::learned::Quirk;
+use super::recognise::{Recognised, Unknown};
+use super::standing::Standing;
+use super::{Fault, Views, compute, now};
+use crate::config::{Breakpoints, Mode, Threads};
+use crate::engine::chain::{self, chain_from};
+use crate::engine::figures::Figures;
+use crate::engine::ids::{ChainHash, Hint, LineageId, OverlayId};
+use crate::engine::measure::{self, BUDGET, Measured, Size, raw_prompt};
+use crate::engine::overlay::Overlay;
+use crate::engine::request::{Thread, Treatment};
+use crate::engine::view::{Recipe, View};
+use crate::store::MarkRow;
+use crate::wire::body::Body;
+
+/// What a client wishes for one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wish {
+    /// Nothing in particular.
+    #[default]
+    None,
+    /// To be sent as it is.
+    Off,
+    /// To be made smaller now.
+    Now,
+}
+
+/// A request, as it is asked about.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Its body, decoded.
+    pub bytes: Bytes,
+    /// It only asks for a count.
+    pub counts: bool,
+    /// What the client wishes.
+    pub wish: Wish,
+    /// Whose it is.
+    pub tenant: Arc<str>,
+    /// Which session the client says it is of.
+    pub hint: Option<Hint>,
+}
+
+/// What is to be done with a request.
+pub enum Verdict {
+    /// It goes as the client sent it, and nothing is remembered of it.
+    AsSent,
+    /// The client is told to send its whole history.
+    Decline,
+    /// Its view goes.
+    Send(Box<Prepared>),
+}
+
+/// A request whose view is ready.
+pub struct Prepared {
+    /// The view.
+    pub view: View,
+    /// What was looked at.
+    pub(super) recognised: Arc<Recognised>,
+    /// The overlay it was made by.
+    pub(super) overlay: Option<(OverlayId, Arc<Overlay>)>,
+    /// What will be remembered, without what upstream says.
+    pub(super) figures: Figures,
+    pub(super) view_hash: ChainHash,
+    pub(super) lineage: LineageId,
+    pub(super) hint: Option<Hint>,
+    /// The messages of the place it grew from.
+    pub(super) grew_from: Option<usize>,
+    /// Whether it may be remembered.
+    pub(super) remembers: bool,
+    /// Tokens of the history, and of the view.
+    pub(super) original: Measured,
+    pub(super) sent: Measured,
+    /// What a pass did for this request.
+    pub(super) kinds: Vec<&'static str>,
+    /// What was left out on a refusal, to be remembered if it helped.
+    pub(super) tried: Vec<Quirk>,
+    /// All thinking was left out on a refusal.
+    pub(super) bare: bool,
+    pub(super) begun: Instant,
+}
+
+/// The plan of a request: by what its view is made.
+pub(super) struct Plan {
+    pub overlay: Option<(OverlayId, Arc<Overlay>)>,
+    pub figures: Figures,
+    /// Hash and size of the view, where they are known.
+    pub view: Option<(ChainHash, Size)>,
+}
+
+impl Views {
+    /// Makes the view of a request.
+    pub async fn prepare(&self, asked: Asked) -> Verdict {
+        match self.steps(asked).await {
+            Ok(verdict) => verdict,
+            Err(fault) => {
+                self.metrics.fail_open(fault.stage());
+                tracing::error!(error = %fault, "no view could be made, the request goes as it came");
+                Verdict::AsSent
+            }
+        }
+    }
+
+    async fn steps(&self, asked: Asked) -> Result<Verdict, Fault> {
+        let begun = Instant::now();
+        let mut recognised = match self.recognise(&asked).await? {
+            Ok(recognised) => recognised,
+            Err(unknown) => {
+                tracing::debug!(reason = %unknown, "the request is not understood");
+                return Ok(Verdict::AsSent);
+            }
+        };
+        if recognised.treatment == Treatment::Untouched {
+            let opens = recognised.facts.thread == Some(Thread::Create) && !asked.counts;
+            let decline = opens && self.config.threads == Threads::Decline;
+            return Ok(if decline {
+                Verdict::Decline
+            } else {
+                Verdict::AsSent
+            });
+        }
+        let mut standing = self.standing(&mut recognised).await?;
+        if let Some(hint) = asked.hint {
+            standing = self.adopt(&mut recognised, hint, standing).await?;
+        }
+        let recognised = Arc::new(recognised);
+        let mut prepared = self
+            .take_over(recognised, standing.as_ref(), &asked, begun)
+            .await?;
+        let settled = standing.as_ref().is_some_and(|s| s.sealed && s.messages == prepared.recognised.len());
+        let may_pass = prepared.recognised.treatment == Treatment::Ordinary && !settled;
+        if may_pass && asked.wish == Wish::Off && prepared.overlay.is_some() {
+            self.reset(&mut prepared).await?;
+        } else if may_pass && asked.wish == Wish::Now && self.config.policy.mode != Mode::Off {
+            self.pass(&mut prepared).await;
+        } else if !asked.counts && !may_pass && !self.fits(&prepared) {
+            self.reduce_once(&mut prepared).await;
+        }
+        if asked.counts && asked.wish == Wish::Off {
+            return Ok(Verdict::AsSent);
+        }
+        self.metrics.view_tokens(prepared.original.tokens, prepared.sent.tokens);
+        Ok(Verdict::Send(Box::new(prepared)))
+    }
+
+    async fn recognise(&self, asked: &Asked) -> Result<Result<Recognised, Unknown>, Fault> {
+        let Asked {
+            bytes,
+            counts,
+            tenant,
+            ..
+        } = asked.clone();
+        let (key, known) = (self.key.clone(), self.known.clone());
+        compute(bytes.len(), "recognise", move || {
+            Recognised::new(bytes, tenant, counts, &key, &known)
+        })
+        .await
+    }
+
+    /// The request by the plan its conversation has.
+    async fn take_over(
+        &self,
+        recognised: Arc<Recognised>,
+        standing: Option<&Standing>,
+        asked: &Asked,
+        begun: Instant,
+    ) -> Result<Prepared, Fault> {
+        let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
+        let exact = standing.is_some_and(|standing| standing.is_exact(&recognised));
+        let mut figures = standing.map(|s| s.figures.clone()).unwrap_or_default();
+        if !exact {
+            figures.swap = false;
+            figures.previous = figures.marked;
+            figures.requests = figures.requests.saturating_add(1);
+            figures.reply.clear();
+        }
+        let plan = Plan {
+            overlay: standing.and_then(|standing| standing.overlay.clone()),
+            figures,
+            view: None,
+        };
+        let forked = standing.is_some_and(|standing| has_moved_on(&recognised, standing));
+        let lineage = standing.filter(|_| !forked).map(|s| s.lineage);
+        let lineage = lineage.unwrap_or_else(|| LineageId::beginning(last.as_bytes()));
+        let from = standing.map(|standing| (standing.messages, standing.view));
+        let built = self.build(recognised.clone(), plan, from).await?;
+        let factor = self.learned.factor(&recognised.facts.model);
+        let anchor = standing
+            .filter(|standing| standing.own)
+            .and_then(|standing| standing.figures.anchor());
+        let sent = measure::measure(anchor.as_ref(), &built.size, &factor);
+        let original = match built.overlay.is_some() {
+            false => sent,
+            true => measure::measure(None, &built.history, &factor),
+        };
+        let mut figures = built.figures;
+        figures.prompt = None;
+        figures.output = None;
+        figures.cache_read = None;
+        Ok(Prepared {
+            view: built.view,
+            overlay: built.overlay,
+            figures,
+            view_hash: built.hash,
+            lineage,
+            hint: asked.hint,
+            grew_from: standing.map(|standing| standing.messages),
+            remembers: !asked.counts,
+            original,
+            sent,
+            kinds: Vec::new(),
+            tried: Vec::new(),
+            bare: false,
+            begun,
+            recognised,
+        })
+    }
+
+    /// Renders and counts. `from` is how far both are known already.
+    pub(super) async fn build(
+        &self,
+        recognised: Arc<Recognised>,
+        plan: Plan,
+        from: Option<(usize, Option<ChainHash>)>,
+    ) -> Result<Built, Fault> {
+        let marks_allowed = self.config.cache.breakpoints == Breakpoints::Auto
+            && !self.learned.has(Quirk::NoMarks, &recognised.facts.model);
+        let size = recognised.bytes.len();
+        compute(size, "build", move || Built::make(&recognised, plan, from, marks_allowed)).await?
+    }
+
+    /// Whether a view fits the model's window.
+    pub(super) fn fits(&self, prepared: &Prepared) -> bool {
+        let (window, _) = self.window(&prepared.recognised.facts.model);
+        prepared.sent.tokens <= window
+    }
+
+    /// Tokens that a prompt may have, and that it should come down to.
+    pub(super) fn window(&self, model: &str) -> (u64, u64) {
+        let known = self.config.models.lookup(model);
+        let window = self.learned.window(model, known.window);
+        let usable = window - self.config.window.margin.of(window);
+        let usable = known.budget.map_or(usable, |budget| usable.min(budget));
+        (usable, self.config.policy.floor.of(usable))
+    }
+}
+
+/// Whether another conversation has grown from the same place before: this one
+/// is a fork, and a session of its own.
+fn has_moved_on(recognised: &Recognised, standing: &Standing) -> bool {
+    recognised.known.as_ref().is_some_and(|(at, place)| {
+        let grows = standing.messages < recognised.len();
+        place.moved_on && grows && at + 1 == standing.messages
+    })
+}
+
+/// A view and what is known of it.
+pub(super) struct Built {
+    pub view: View,
+    pub overlay: Option<(OverlayId, Arc<Overlay>)>,
+    pub figures: Figures,
+    pub hash: ChainHash,
+    pub size: Size,
+    pub history: Size,
+}
+
+impl Built {
+    pub(super) fn make(
+        recognised: &Recognised,
+        plan: Plan,
+        from: Option<(usize, Option<ChainHash>)>,
+        marks_allowed: bool,
+    ) -> Result<Self, Fault> {
+        let Plan {
+            overlay,
+            mut figures,
+            view: known,
+        } = plan;
+        let Recognised { bytes, body, .. } = recognised;
+        let conversation = recognised.conversation();
+        let recipe = Recipe {
+            overlay: overlay.as_ref().map(|(_, overlay)| overlay.as_ref()),
+            marks: marks_allowed.then(|| figures.basis()),
+            drop_block: figures.drop_block,
+        };
+        let view = View::make(bytes, &conversation, recipe)?;
+        figures.marked = view.marked;
+        figures.lifetime = view.lifetime.map(|lifetime| lifetime.seconds());
+        let (history, shown) = figures.sizes();
+        let history = match from {
+            Some((messages, _)) => history.grown(bytes, body, messages, BUDGET),
+            None => raw_prompt(bytes, body, BUDGET),
+        };
+        let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
+        let (hash, size) = match (&overlay, known, from) {
+            (None, _, _) => (last, history),
+            (_, Some(known), _) => known,
+            (_, None, Some((messages, Some(before)))) => {
+                let rest = chain_from(before, bytes, body, messages);
+                let hash = rest.last().copied().unwrap_or(before);
+                (hash, shown.grown(bytes, body, messages, BUDGET))
+            }
+            _ => of_view(&view, &recognised.tenant)?,
+        };
+        figures.set_sizes(&history, &size);
+        Ok(Self {
+            view,
+            overlay,
+            figures,
+            hash,
+            size,
+            history,
+        })
+    }
+}
+
+/// Hash and size of a view, from its bytes.
+pub(super) fn of_view(view: &View, tenant: &str) -> Result<(ChainHash, Size), Fault> {
+    let bytes = view.bytes();
+    let body = Body::split(&bytes).map_err(|_| Fault::Bug("a view is not a body"))?;
+    let hash = chain::chain(tenant, &bytes, &body).last().copied();
+    let hash = hash.ok_or(Fault::Bug("a view is empty"))?;
+    Ok((hash, raw_prompt(&bytes, &body, BUDGET)))
+}
+
+impl Prepared {
+    /// What is remembered of this request.
+    pub(super) fn row(&self, sealed: bool) -> Option<MarkRow> {
+        Some(MarkRow {
+            chain: self.recognised.last()?,
+            model: self.recognised.facts.model.clone(),
+            lineage: self.lineage,
+            messages: u32::try_from(self.recognised.len()).ok()?,
+            overlay: self.overlay.as_ref().map(|(id, _)| *id),
+            view: self.view_hash,
+            hint: self.hint,
+            sealed,
+            figures: self.figures.store(),
+            seen_at: now(),
+        })
+    }
+
+    /// The session, as a header shows it.
+    pub fn session(&self) -> String {
+        self.lineage.to_string()
+    }
+
+    /// The view, as a header shows it.
+    pub fn shape(&self) -> String {
+        let overlay = self.overlay.as_ref().map(|(_, overlay)| overlay);
+        format!(
+            "original={};sent={};stubs={};segments={}",
+            self.original.tokens,
+            self.sent.tokens,
+            overlay.map_or(0, |overlay| overlay.stubs()),
+            overlay.map_or(0, |overlay| overlay.segments.len()),
+        )
+    }
+
+    /// What a pass did, as a header shows it.
+    pub fn compaction(&self) -> String {
+        match self.kinds.is_empty() {
+            true => "none".to_owned(),
+            false => self.kinds.join("+"),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Where a conversation stands: the newest mark, and what follows from it.
+//!
+//! The store is asked for the places from the newest that this process knows
+//! on, which is one look-up of one to three keys in the ordinary case, and for
+//! older ones only if there is nothing. What it says counts; what this process
+//! remembers stands in where the store has nothing newer or does not answer.
+//! The newest place decides, whichever model was asked there: it also says
+//! which overlay every other model of the lineage has.
+
+use std::sync::Arc;
+
+use super::recognise::Recognised;
+use super::{Fault, Views};
+use crate::engine::figures::Figures;
+use crate::engine::ids::{ChainHash, LineageId, OverlayId};
+use crate::engine::overlay::Overlay;
+use crate::store::MarkRow;
+
+/// How many older places are asked for at once, after the newest.
+const BATCH: usize = 500;
+/// How many of the newest are asked for first.
+const NEWEST: usize = 32;
+
+/// Where a conversation stands.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// The messages of the newest known place.
+    pub messages: usize,
+    /// The session.
+    pub lineage: LineageId,
+    /// The overlay that holds for this model.
+    pub overlay: Option<(OverlayId, Arc<Overlay>)>,
+    /// The view at that place, if it was made by this overlay.
+    pub view: Option<ChainHash>,
+    /// Its figures; those of another model say nothing of tokens.
+    pub figures: Figures,
+    /// The mark is this model's own.
+    pub own: bool,
+    /// The plan there stands for ever.
+    pub sealed: bool,
+}
+
+impl Standing {
+    /// Whether this very history was sent before, to this model.
+    pub fn is_exact(&self, recognised: &Recognised) -> bool {
+        self.own && self.messages == recognised.len()
+    }
+}
+
+impl Views {
+    /// Where the conversation stands; `None` if it is new.
+    pub(super) async fn standing(
+        &self,
+        recognised: &mut Recognised,
+    ) -> Result<Option<Standing>, Fault> {
+        let remembered = recognised
+            .known
+            .as_ref()
+            .and_then(|(_, place)| place.mark.clone());
+        let (from, hashes) = recognised.hashes();
+        let mut found = match self.search(hashes, recognised).await {
+            // The store does not answer: what is remembered must do.
+            Err(fault) if remembered.is_none() => return Err(fault),
+            Err(_) => None,
+            Ok(found) => found,
+        };
+        if found.is_none() && remembered.is_none() && from > 0 {
+            recognised.complete();
+            let (_, hashes) = recognised.hashes();
+            let older = hashes.get(..from).unwrap_or(&[]);
+            found = self.search(older, recognised).await?;
+        }
+        let model = &recognised.facts.model;
+        let memory = remembered
+            .filter(|mark| mark.row.messages as usize <= recognised.len())
+            .filter(|mark| {
+                found
+                    .as_ref()
+                    .is_none_or(|row| row.messages < mark.row.messages)
+            });
+        match (memory, found) {
+            (Some(mark), _) => {
+                let overlay = mark.row.overlay.zip(mark.overlay.clone());
+                self.stands(&mark.row, model, overlay).await.map(Some)
+            }
+            (None, Some(row)) => self.stands(&row, model, None).await.map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The newest mark at one of these places: the newest few are asked for
+    /// first, because that is where it nearly always is.
+    async fn search(
+        &self,
+        places: &[ChainHash],
+        recognised: &Recognised,
+    ) -> Result<Option<MarkRow>, Fault> {
+        let (older, newest) = places.split_at(places.len().saturating_sub(NEWEST));
+        for batch in [newest].into_iter().chain(older.rchunks(BATCH)) {
+            if batch.is_empty() {
+                continue;
+            }
+            if let Some(row) = best(&self.marks(batch).await?, recognised) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn marks(&self, places: &[ChainHash]) -> Result<Vec<MarkRow>, Fault> {
+        self.timed("marks", Box::pin(self.writer.marks(places)))
+            .await
+    }
+
+    async fn stands(
+        &self,
+        row: &MarkRow,
+        model: &str,
+        overlay: Option<(OverlayId, Arc<Overlay>)>,
+    ) -> Result<Standing, Fault> {
+        let mut figures = Figures::read(&row.figures);
+        let own = row.model == model;
+        let id = match own {
+            true => row.overlay,
+            false => figures.overlay_of(model).unwrap_or(row.overlay),
+        };
+        let overlay = match (id, overlay) {
+            (None, _) => None,
+            (Some(id), Some((held, overlay))) if held == id => Some((id, overlay)),
+            (Some(id), _) => Some((id, self.overlay(id).await?)),
+        };
+        if !own {
+            // Another tokenizer counted, and another cache was filled.
+            figures.prompt = None;
+            figures.previous = None;
+            figures.marked = None;
+            figures.drop_block = false;
+            figures.set_overlay_of(&row.model, row.overlay);
+            figures.others.remove(model);
+        }
+        Ok(Standing {
+            messages: row.messages as usize,
+            lineage: row.lineage,
+            view: (row.overlay == id).then_some(row.view),
+            sealed: row.sealed && own,
+            overlay,
+            figures,
+            own,
+        })
+    }
+
+    /// An overlay, from memory if it was read before: it never changes.
+    pub(super) async fn overlay(&self, id: OverlayId) -> Result<Arc<Overlay>, Fault> {
+        if let Some(overlay) = self.overlays.get(id) {
+            return Ok(overlay);
+        }
+        let bytes = self.timed("overlay", self.store.overlay(id)).await?;
+        let bytes = bytes.ok_or(Fault::LostOverlay(id))?;
+        let overlay = Arc::new(Overlay::read(&bytes)?);
+        self.overlays.put(id, overlay.clone());
+        Ok(overlay)
+    }
+}
+
+/// The row of the newest place; among several, this model's, or the one that
+/// knows of it, or the first by name, so that every process takes the same.
+fn best(rows: &[MarkRow], recognised: &Recognised) -> Option<MarkRow> {
+    let model = &recognised.facts.model;
+    let place = |row: &&MarkRow| recognised.position(row.chain);
+    let newest = rows.iter().filter_map(|row| place(&row)).max()?;
+    let rank = |row: &&MarkRow| {
+        let knows = Figures::read(&row.figures).others.contains_key(model);
+        (row.model != *model, !knows, row.model.clone())
+    };
+    let there = rows.iter().filter(|row| place(row) == Some(newest));
+    there.min_by_key(rank).cloned()
+}
