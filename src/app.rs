@@ -16,7 +16,8 @@ use hyper_util::client::proxy::matcher::Matcher;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{self, Config, Listen};
+use crate::config::{self, Config, Listen, StoreUrl};
+use crate::engine::measure;
 use crate::metrics::Metrics;
 use crate::server::admin::{self, Admin};
 use crate::server::connection::Host;
@@ -24,11 +25,17 @@ use crate::server::exchange::{Shared, Worker, exchange};
 use crate::server::intake::{Limits, Room};
 use crate::server::tls::{self, TlsError};
 use crate::server::{Crew, Places, accept, accept_here};
+use crate::store::writer::Writer;
+use crate::store::{Memory, Store, sqlite};
 use crate::upstream::{Connector, ConnectorError, Options, Upstream, UpstreamError};
+use crate::views::Views;
 
 /// Connections to an admin surface of its own; the proxy's do not count, so that
 /// a full house can still be looked at.
 const ADMIN_CONNECTIONS: usize = 64;
+
+/// How often the store is tidied up.
+const TEND: Duration = Duration::from_mins(10);
 
 /// Why the proxy cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +60,9 @@ pub enum StartError {
     /// Upstream itself cannot be used.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
+    /// The store is not there yet.
+    #[error("store.url: PostgreSQL is not supported yet: use \"sqlite\" or \"memory\"")]
+    Postgres,
     /// A metric cannot be registered.
     #[error("cannot register metrics: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -77,15 +87,20 @@ pub struct App {
     admin_places: Places,
     draining: CancellationToken,
     grace: Duration,
+    views: Arc<Views>,
 }
 
 impl App {
     /// Starts the workers and listens; connections wait until [`Self::run`].
     pub async fn start(config: &Config, surroundings: Surroundings) -> Result<Self, StartError> {
-        let metrics = Metrics::new()?;
+        let metrics = Arc::new(Metrics::new()?);
         let limits = &config.limits;
         let places = Places::new(limits.connections, metrics.connections.clone());
         let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
+        let store = open_store(config).await?;
+        let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
+        let views = Views::new(store, writer, config.clone(), metrics.clone(), secret()).await;
+        let views = Arc::new(views);
         let shared = Arc::new(Shared {
             limits: Limits {
                 body_bytes: limits.body_bytes,
@@ -94,6 +109,7 @@ impl App {
             },
             room: Room::new(limits.buffered_bytes, metrics.buffered_bytes.clone()),
             models: config.models.clone(),
+            views: views.clone(),
             metrics,
         });
         let draining = CancellationToken::new();
@@ -161,6 +177,7 @@ impl App {
             admin_places,
             draining,
             grace: limits.drain,
+            views,
         })
     }
 
@@ -180,6 +197,9 @@ impl App {
         let admin = self
             .admin
             .map(|(listener, host)| tokio::spawn(accept_here(listener, host, self.admin_places)));
+        // The first count of a text would else wait for the vocabulary.
+        let warm = tokio::task::spawn_blocking(measure::warm);
+        let gardener = tokio::spawn(tend(self.views.clone()));
         tokio::select! {
             () = accept(&self.listener, &self.crews, &self.places) => {}
             () = stop => {}
@@ -192,11 +212,45 @@ impl App {
         if joined.await.is_err() {
             tracing::error!("waiting for the workers failed");
         }
+        gardener.abort();
+        drop(warm.await);
+        self.views.close().await;
         // Last, so that readiness and metrics can be asked for while draining.
         if let Some(admin) = admin {
             admin.abort();
         }
     }
+}
+
+/// Removes what is no longer kept, now and then.
+async fn tend(views: Arc<Views>) {
+    let mut clock = tokio::time::interval(TEND);
+    // Not at the very start, when there is enough to do.
+    clock.tick().await;
+    loop {
+        clock.tick().await;
+        views.collect().await;
+    }
+}
+
+async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartError> {
+    match &config.store.url {
+        StoreUrl::Memory => Ok(Arc::new(Memory::new())),
+        StoreUrl::Sqlite => {
+            let opened = sqlite::open(&config.data_dir, config.store.timeout).await;
+            Ok(opened.store)
+        }
+        StoreUrl::Postgres(_) => Err(StartError::Postgres),
+    }
+}
+
+/// Random bytes that nobody else can know.
+fn secret() -> [u8; 32] {
+    let mut secret = [0; 32];
+    let random = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+    let bytes = random.iter().flat_map(|uuid| uuid.into_bytes());
+    secret.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+    secret
 }
 
 fn base_of(upstream: &config::Upstream) -> Result<Uri, StartError> {

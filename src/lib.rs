@@ -42,4 +42,5 @@ pub mod server;
 pub mod sim;
 pub mod store;
 pub mod upstream;
+pub mod views;
 pub mod wire;

@@ -5,6 +5,8 @@
 //! entry of the model table or `other`. So the number of series is bounded
 //! whatever passes.
 
+mod views;
+
 use std::time::Duration;
 
 use http::StatusCode;
@@ -13,6 +15,7 @@ use prometheus::{
 };
 
 use crate::wire::reply::Usage;
+use views::ViewMetrics;
 
 /// From a few microseconds, which a small body costs, to a stalled store.
 const OVERHEAD_BUCKETS: &[f64] = &[
@@ -36,6 +39,7 @@ pub struct Metrics {
     overhead: Histogram,
     upstream: HistogramVec,
     tokens: IntCounterVec,
+    views: ViewMetrics,
     /// Requests whose response has not ended.
     pub in_flight: IntGauge,
     /// Bytes of request bodies in memory.
@@ -84,6 +88,7 @@ impl Metrics {
                 ),
                 &["model", "class"],
             )?,
+            views: ViewMetrics::new(&registry)?,
             in_flight: IntGauge::new(
                 "requests_in_flight",
                 "Requests whose response has not ended.",

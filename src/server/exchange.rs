@@ -1,27 +1,31 @@
 //! The life of a request, a step a line.
 //!
-//! Client, server, upstream, client: this file knows all the steps and does none
-//! of them itself. What it forwards are the client's own bytes. Whatever
-//! happens, a request is counted once, logged once, and answered with the id
-//! that stands in the log.
+//! Client, server, view, upstream, client: this file knows all the steps and
+//! does none of them itself. What it forwards is the view of the conversation,
+//! or the client's own bytes where there is none. Whatever happens, a request is
+//! counted once, logged once, and answered with the id that stands in the log.
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use http::header::TRANSFER_ENCODING;
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 
 use super::headers::{self, REQUEST_ID};
 use super::intake::{self, Limits, Passing, Room};
 use super::line::Flight;
 use super::relay::Relay;
 use super::respond::Failure;
+use super::retry;
 use super::story::{Story, id_header};
 use crate::config::models::Models;
 use crate::metrics::Metrics;
 use crate::upstream::{RequestBody, ResponseBody, Upstream, UpstreamError};
+use crate::views::Views;
+use crate::views::prepare::{Asked, Prepared, Verdict};
 use crate::wire::encoding::Coding;
 
 /// What one worker needs to carry requests.
@@ -35,7 +39,9 @@ pub struct Worker {
 /// What all workers share.
 pub struct Shared {
     /// The metrics.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
+    /// What makes views of conversations.
+    pub views: Arc<Views>,
     /// Limits on what is taken in.
     pub limits: Limits,
     /// Room for request bodies.
@@ -79,6 +85,14 @@ impl Route {
     }
 }
 
+/// A request that has been taken in.
+enum Taken {
+    /// It is passed on as it arrives.
+    Passing(RequestBody),
+    /// All of it is there; what it says, if that can be read.
+    Whole(Bytes, Option<Bytes>),
+}
+
 /// Carries one request to upstream and the answer back.
 pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
@@ -87,7 +101,7 @@ pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>)
     let mut story = Story::begin(&worker.shared, route, &parts.method);
     let id = id_header(story.id());
     let mut response = match forward(&worker, &mut story, parts, body).await {
-        Ok(answer) => relay(&worker, story, flight, answer),
+        Ok((answer, prepared)) => relay(&worker, story, flight, answer, prepared),
         Err(failure) => story.fail(&failure),
     };
     response.headers_mut().insert(REQUEST_ID, id);
@@ -100,9 +114,36 @@ async fn forward(
     story: &mut Story,
     parts: Parts,
     body: Body,
-) -> Result<Response<ResponseBody>, Failure> {
-    let body = receive(worker, story.route(), &parts, body).await?;
+) -> Result<(Response<ResponseBody>, Option<Box<Prepared>>), Failure> {
+    let route = story.route();
+    let taken = receive(worker, route, &parts, body).await?;
     story.received();
+    let (own, verdict) = match taken {
+        Taken::Passing(body) => return pass(worker, story, parts, body).await,
+        Taken::Whole(own, None) => (own, Verdict::AsSent),
+        Taken::Whole(own, Some(readable)) => {
+            let verdict = view(worker, route, &parts, readable).await;
+            (own, verdict)
+        }
+    };
+    match verdict {
+        Verdict::Decline => Err(Failure::ThreadDeclined),
+        Verdict::AsSent => pass(worker, story, parts, own.into()).await,
+        Verdict::Send(mut prepared) => {
+            story.forwarding();
+            let answer = retry::deliver(worker, &parts, &own, &mut prepared).await?;
+            Ok((answer, Some(prepared)))
+        }
+    }
+}
+
+/// Sends what the client sent.
+async fn pass(
+    worker: &Worker,
+    story: &mut Story,
+    parts: Parts,
+    body: RequestBody,
+) -> Result<(Response<ResponseBody>, Option<Box<Prepared>>), Failure> {
     let outbound = address(worker, parts, body)?;
     story.forwarding();
     let answer = worker.upstream.send(outbound).await?;
@@ -110,7 +151,7 @@ async fn forward(
         let unasked = "it switches protocols unasked".to_owned();
         return Err(UpstreamError::Garbled(unasked).into());
     }
-    Ok(answer)
+    Ok((answer, None))
 }
 
 /// Takes the body in, whole if it must be read.
@@ -119,7 +160,7 @@ async fn receive(
     route: Route,
     parts: &Parts,
     body: Body,
-) -> Result<RequestBody, Failure> {
+) -> Result<Taken, Failure> {
     let Shared { limits, room, .. } = worker.shared.as_ref();
     if parts.method == Method::CONNECT {
         return Err(Failure::Tunnel);
@@ -132,14 +173,29 @@ async fn receive(
     }
     if !route.reads_body() {
         let passing = Passing::new(body, limits.body_idle);
-        return Ok(RequestBody::stream(Body::new(passing)));
+        return Ok(Taken::Passing(RequestBody::stream(Body::new(passing))));
     }
     let body = intake::receive(body, limits, room).await?;
-    let coding = Coding::declared(&parts.headers);
-    if let Some(coding) = coding.filter(|coding| *coding != Coding::Identity) {
-        intake::check_decoded(coding, &body, limits.body_bytes).await?;
-    }
-    Ok(RequestBody::from(body))
+    let readable = match Coding::declared(&parts.headers) {
+        Some(Coding::Identity) => Some(body.clone()),
+        Some(coding) => intake::decode(coding, &body, limits, room).await?,
+        None => None,
+    };
+    Ok(Taken::Whole(body, readable))
+}
+
+/// Makes the view of the conversation that the request continues.
+async fn view(worker: &Worker, route: Route, parts: &Parts, bytes: Bytes) -> Verdict {
+    let views = &worker.shared.views;
+    let tenant = retry::tenant(worker, parts).await;
+    let asked = Asked {
+        hint: crate::views::tenants::hint(&tenant, &parts.headers),
+        counts: route == Route::CountTokens,
+        wish: headers::wish(&parts.headers),
+        tenant,
+        bytes,
+    };
+    views.prepare(asked).await
 }
 
 /// Readdresses the request: same method, path, query, end-to-end headers, body.
@@ -158,19 +214,59 @@ fn address(
     Ok(outbound)
 }
 
+/// The same with a view: its own bytes, and what they need said in headers.
+pub fn address_view(
+    worker: &Worker,
+    parts: &Parts,
+    own: &Bytes,
+    prepared: &Prepared,
+) -> Result<Request<RequestBody>, Failure> {
+    let view = &prepared.view;
+    if !view.edited {
+        return address(worker, parts.clone(), own.clone().into());
+    }
+    let body = RequestBody::pieces(view.pieces.clone());
+    let mut outbound = address(worker, parts.clone(), body)?;
+    let headers = outbound.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.remove(CONTENT_ENCODING);
+    if view.added_drop {
+        headers::announce_beta(headers, crate::engine::view::DROP_BETA);
+    }
+    Ok(outbound)
+}
+
 /// Hands the answer on as it comes.
 fn relay(
     worker: &Worker,
     story: Story,
     flight: Option<Flight>,
     answer: Response<ResponseBody>,
+    prepared: Option<Box<Prepared>>,
 ) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
     // The version is each connection's own.
     parts.version = Version::HTTP_11;
     headers::strip_response(&mut parts.headers);
     let silence = worker.upstream.idle_limit();
-    let report = story.answered(parts.status);
-    let relay = Relay::new(body, &parts.headers, silence, flight, report);
+    if let Some(prepared) = &prepared {
+        describe(&mut parts.headers, prepared);
+    }
+    let witness = story.answered(parts.status, prepared);
+    let relay = Relay::new(body, &parts.headers, silence, flight, witness);
     Response::from_parts(parts, Body::new(relay))
+}
+
+/// Says in headers what became of the request.
+fn describe(headers: &mut HeaderMap, prepared: &Prepared) {
+    let rows = [
+        (headers::SESSION, prepared.session()),
+        (headers::VIEW, prepared.shape()),
+        (headers::COMPACTION, prepared.compaction()),
+    ];
+    for (name, value) in rows {
+        if let Ok(value) = value.parse() {
+            headers.insert(name, value);
+        }
+    }
 }

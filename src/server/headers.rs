@@ -5,12 +5,25 @@
 //! `connection` header names. Headers of ours (`x-longhaul-`) are for this proxy
 //! and go no further.
 
-use http::{HeaderMap, HeaderName, header};
+use http::header::Entry;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use crate::views::prepare::Wish;
 
 /// The prefix of our own headers.
 pub const OWN_PREFIX: &str = "x-longhaul-";
 /// The response header with the id that is also in the logs.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-longhaul-request");
+
+/// The response header that names the session.
+pub const SESSION: HeaderName = HeaderName::from_static("x-longhaul-session");
+/// The response header that describes the view.
+pub const VIEW: HeaderName = HeaderName::from_static("x-longhaul-view");
+/// The response header that says what a pass did.
+pub const COMPACTION: HeaderName = HeaderName::from_static("x-longhaul-compaction");
+/// The request header by which a client wishes for a pass, or against one.
+const COMPACT: HeaderName = HeaderName::from_static("x-longhaul-compact");
+const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 
 const HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
@@ -23,6 +36,47 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
 ];
+
+/// What a client wishes for its request. A word that is not known is no wish.
+pub fn wish(headers: &HeaderMap) -> Wish {
+    let word = headers.get(COMPACT).map_or(&b""[..], |value| value.as_bytes());
+    match word.to_ascii_lowercase().as_slice() {
+        b"off" => Wish::Off,
+        b"now" => Wish::Now,
+        _ => Wish::None,
+    }
+}
+
+/// Announces a beta, beside those the client announces.
+pub fn announce_beta(headers: &mut HeaderMap, beta: &'static str) {
+    let announced = headers
+        .get_all(&BETA)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|name| name.trim() == beta);
+    if announced {
+        return;
+    }
+    let theirs = headers.get(&BETA).and_then(|value| value.to_str().ok());
+    let value = match theirs {
+        Some(theirs) => format!("{theirs},{beta}").parse().ok(),
+        None => Some(HeaderValue::from_static(beta)),
+    };
+    if let Some(value) = value {
+        // Only the first line changes; others that a client sends stay.
+        match headers.entry(&BETA) {
+            Entry::Occupied(mut lines) => {
+                if let Some(first) = lines.iter_mut().next() {
+                    *first = value;
+                }
+            }
+            Entry::Vacant(place) => {
+                place.insert(value);
+            }
+        }
+    }
+}
 
 /// Removes what must not go upstream.
 pub fn strip_request(headers: &mut HeaderMap) {

@@ -175,24 +175,37 @@ fn make_room(buffer: &mut Vec<u8>, more: usize) -> Option<()> {
     buffer.try_reserve(more).ok()
 }
 
-/// Makes sure that a body does not unfold into more than the limit. One that
-/// does not decode is upstream's to judge.
-pub async fn check_decoded(coding: Coding, body: &[u8], limit: u64) -> Result<(), Failure> {
+/// What a body says once it is decoded; `None` if it does not decode, which is
+/// upstream's to judge.
+pub async fn decode(
+    coding: Coding,
+    body: &[u8],
+    limits: &Limits,
+    room: &Room,
+) -> Result<Option<Bytes>, Failure> {
+    let limit = limits.body_bytes;
     let mut decoder = Decoder::new(coding);
-    let (mut size, mut since_rest) = (0, 0);
+    let mut share = room.share();
+    let mut buffer: Vec<u8> = Vec::new();
+    let mut rested = 0;
     for piece in body.chunks(encoding::STEP) {
-        decoder.push(piece, |readable| since_rest += readable.len());
-        if since_rest > REST_AFTER {
-            size += since_rest as u64;
-            since_rest = 0;
+        decoder.push(piece, |readable| buffer.extend_from_slice(readable));
+        if buffer.len() as u64 > limit || decoder.burst() {
+            return Err(Failure::DecodedTooLarge { limit });
+        }
+        if buffer.len() > rested + REST_AFTER {
+            rested = buffer.len();
+            share.cover(buffer.capacity(), limits.buffer_wait).await?;
             // The other connections of this thread want to go on too.
             tokio::task::yield_now().await;
         }
-        if size + since_rest as u64 > limit || decoder.burst() {
-            return Err(Failure::DecodedTooLarge { limit });
-        }
     }
-    Ok(())
+    share.cover(buffer.capacity(), limits.buffer_wait).await?;
+    let held = Held {
+        buffer,
+        _share: share,
+    };
+    Ok((!decoder.failed()).then(|| Bytes::from_owner(held)))
 }
 
 /// A body that is passed on as it arrives, unless it falls silent.

@@ -14,6 +14,7 @@ pub mod intake;
 pub mod line;
 pub mod relay;
 pub mod respond;
+pub mod retry;
 pub mod socket;
 pub mod story;
 pub mod tls;

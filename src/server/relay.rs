@@ -56,8 +56,17 @@ pub enum Broken {
     Silent(Duration),
 }
 
+/// Who is told of an answer.
+pub trait Witness: Unpin {
+    /// Its first bytes have come; this is what they said.
+    fn began(&mut self, reply: &Reply);
+
+    /// It has ended.
+    fn ended(self, outcome: Outcome);
+}
+
 /// A body that passes.
-pub struct Relay<F: FnOnce(Outcome)> {
+pub struct Relay<W: Witness> {
     body: ResponseBody,
     observer: Option<Observer>,
     bytes: u64,
@@ -66,18 +75,19 @@ pub struct Relay<F: FnOnce(Outcome)> {
     alarm: Pin<Box<Sleep>>,
     flight: Option<Flight>,
     broken: Option<(Broken, u64)>,
-    report: Option<F>,
+    begun: bool,
+    witness: Option<W>,
 }
 
-impl<F: FnOnce(Outcome)> Relay<F> {
+impl<W: Witness> Relay<W> {
     /// Relays `body`, whose headers are `headers`, as the answer of `flight`, and
-    /// reports its end.
+    /// tells of its beginning and its end.
     pub fn new(
         body: ResponseBody,
         headers: &HeaderMap,
         silence: Duration,
         flight: Option<Flight>,
-        report: F,
+        witness: W,
     ) -> Self {
         let last = Instant::now();
         Self {
@@ -89,13 +99,14 @@ impl<F: FnOnce(Outcome)> Relay<F> {
             alarm: Box::pin(tokio::time::sleep_until(last + silence)),
             flight,
             broken: None,
-            report: Some(report),
+            begun: false,
+            witness: Some(witness),
         }
     }
 
     fn finish(&mut self, ended: Ended) {
-        if let (Some(report), Some(observer)) = (self.report.take(), self.observer.take()) {
-            report(Outcome {
+        if let (Some(witness), Some(observer)) = (self.witness.take(), self.observer.take()) {
+            witness.ended(Outcome {
                 reply: observer.finish(),
                 bytes: self.bytes,
                 ended,
@@ -138,7 +149,7 @@ impl<F: FnOnce(Outcome)> Relay<F> {
     }
 }
 
-impl<F: FnOnce(Outcome) + Unpin> Body for Relay<F> {
+impl<W: Witness> Body for Relay<W> {
     type Data = Bytes;
     type Error = Broken;
 
@@ -152,9 +163,15 @@ impl<F: FnOnce(Outcome) + Unpin> Body for Relay<F> {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(data) = frame.data_ref() {
-                    self.bytes += data.len() as u64;
-                    if let Some(observer) = &mut self.observer {
+                    let this = self.as_mut().get_mut();
+                    this.bytes += data.len() as u64;
+                    if let Some(observer) = &mut this.observer {
                         observer.push(data);
+                        if !std::mem::replace(&mut this.begun, true)
+                            && let Some(witness) = &mut this.witness
+                        {
+                            witness.began(observer.reply());
+                        }
                     }
                 }
                 self.last = Instant::now();
@@ -189,7 +206,7 @@ impl<F: FnOnce(Outcome) + Unpin> Body for Relay<F> {
     }
 }
 
-impl<F: FnOnce(Outcome)> Drop for Relay<F> {
+impl<W: Witness> Drop for Relay<W> {
     fn drop(&mut self) {
         // A body of known length is not asked again after its last byte.
         let ended = if self.body.is_end_stream() {

@@ -64,6 +64,14 @@ pub enum Failure {
     /// A method that makes no sense here.
     #[error("CONNECT is not supported: this proxy forwards to one upstream only")]
     Tunnel,
+    /// A history that the server would hold.
+    #[error(
+        "threads held by the server are not managed here: send the whole history, or set threads = \"pass\""
+    )]
+    ThreadDeclined,
+    /// Upstream refused a request in every form.
+    #[error("upstream refused the request in every form that was tried")]
+    Refused,
     /// Upstream gave no answer.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
@@ -97,6 +105,8 @@ impl Failure {
             Self::NoRoom(_) => (Us, OVERLOADED, "overloaded_error", "no_room"),
             Self::TransferCoding(_) => (Client, 501, invalid, "transfer_coding"),
             Self::Tunnel => (Client, 405, invalid, "tunnel"),
+            Self::ThreadDeclined => (Us, 400, invalid, "thread_declined"),
+            Self::Refused => (Upstream, 502, "api_error", "refused"),
             Self::Upstream(error) => match error {
                 UpstreamError::Connect(_) => (Upstream, 502, "api_error", "connect"),
                 UpstreamError::ConnectTimeout(_) => {
@@ -131,12 +141,12 @@ impl Failure {
 
     /// The body, in the API's shape.
     pub fn body(&self, request: &str) -> String {
-        json!({
-            "type": "error",
-            "error": { "type": self.facts().2, "message": format!("longhaul: {self}") },
-            "request_id": request,
-        })
-        .to_string()
+        let mut error = json!({ "type": self.facts().2, "message": format!("longhaul: {self}") });
+        if matches!(self, Self::ThreadDeclined) {
+            // The official SDKs go on with the whole history when they see this.
+            error["details"] = json!({ "error_code": "thread_unsupported_request" });
+        }
+        json!({ "type": "error", "error": error, "request_id": request }).to_string()
     }
 
     /// The response.

@@ -11,9 +11,11 @@ use axum::body::Body;
 use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::exchange::{Route, Shared};
-use super::relay::{Ended, Outcome};
+use super::relay::{Ended, Outcome, Witness};
 use super::respond::Failure;
 use crate::metrics::Phase;
+use crate::views::prepare::Prepared;
+use crate::wire::reply::Reply;
 
 /// A new id for a request.
 pub fn new_id() -> String {
@@ -100,17 +102,28 @@ impl Story {
         failure.response(&self.id)
     }
 
-    /// Counts the answer's head; what is returned tells of its end.
-    pub fn answered(mut self, status: StatusCode) -> impl FnOnce(Outcome) + Send + Unpin + 'static {
+    /// Counts the answer's head; what is returned tells of the rest.
+    pub fn answered(mut self, status: StatusCode, prepared: Option<Box<Prepared>>) -> Telling {
         self.told = true;
         let first_byte = self.forwarded.elapsed();
         let metrics = &self.shared.metrics;
         metrics.answered(self.route.label(), status);
         metrics.upstream(Phase::FirstByte, first_byte);
-        move |outcome| self.finish(status, first_byte, &outcome)
+        Telling {
+            story: self,
+            status,
+            first_byte,
+            prepared,
+        }
     }
 
-    fn finish(self, status: StatusCode, first_byte: Duration, outcome: &Outcome) {
+    fn finish(
+        &self,
+        status: StatusCode,
+        first_byte: Duration,
+        outcome: &Outcome,
+        prepared: Option<&Prepared>,
+    ) {
         let Outcome {
             reply,
             bytes,
@@ -136,6 +149,9 @@ impl Story {
             stop = reply.stop_reason,
             error = reply.error,
             tool_calls = reply.tool_calls.len(),
+            session = prepared.map(Prepared::session),
+            view = prepared.map(Prepared::shape),
+            compaction = prepared.map(Prepared::compaction),
             bytes,
             ended = match ended {
                 Ended::Whole => "whole",
@@ -146,6 +162,31 @@ impl Story {
             milliseconds = milliseconds(self.begun.elapsed()),
             "request"
         );
+    }
+}
+
+/// Tells of an answer that is on its way.
+pub struct Telling {
+    story: Story,
+    status: StatusCode,
+    first_byte: Duration,
+    prepared: Option<Box<Prepared>>,
+}
+
+impl Witness for Telling {
+    fn began(&mut self, reply: &Reply) {
+        if let (true, Some(prepared)) = (self.status.is_success(), &mut self.prepared) {
+            self.story.shared.views.began(prepared, reply);
+        }
+    }
+
+    fn ended(mut self, outcome: Outcome) {
+        if let (true, Some(prepared)) = (self.status.is_success(), &mut self.prepared) {
+            self.story.shared.views.ended(prepared, &outcome.reply);
+        }
+        let prepared = self.prepared.as_deref();
+        self.story
+            .finish(self.status, self.first_byte, &outcome, prepared);
     }
 }
 

@@ -8,6 +8,17 @@
 //! What can be had again at the price of an estimate, a mark's figures, follows
 //! when it can.
 
+mod memory;
+mod pack;
+mod pending;
+mod report;
+mod rule;
+pub mod sqlite;
+pub mod writer;
+
+pub use memory::Memory;
+pub use report::{Opened, Report};
+
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;

@@ -19,8 +19,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is sent upstream.
 pub enum RequestBody {
-    /// All of it is there. `None` once it has been taken.
-    Whole(Option<Bytes>),
+    /// All of it is there, in pieces of which some may have been taken.
+    Whole(std::vec::IntoIter<Bytes>),
     /// It is still arriving.
     Stream(axum::body::Body, Pulse),
 }
@@ -53,10 +53,16 @@ impl RequestBody {
         Self::Stream(body, Pulse::new())
     }
 
-    /// The bytes of a whole body that has not been sent.
-    pub fn whole(&self) -> Option<&Bytes> {
+    /// A body in pieces.
+    pub fn pieces(mut pieces: Vec<Bytes>) -> Self {
+        pieces.retain(|piece| !piece.is_empty());
+        Self::Whole(pieces.into_iter())
+    }
+
+    /// The same body once more, if all of it is there; the bytes are shared.
+    pub fn again(&self) -> Option<Self> {
         match self {
-            Self::Whole(bytes) => bytes.as_ref(),
+            Self::Whole(pieces) => Some(Self::Whole(pieces.as_slice().to_vec().into_iter())),
             Self::Stream(..) => None,
         }
     }
@@ -72,7 +78,7 @@ impl RequestBody {
 
 impl From<Bytes> for RequestBody {
     fn from(bytes: Bytes) -> Self {
-        Self::Whole(Some(bytes))
+        Self::pieces(vec![bytes])
     }
 }
 
@@ -85,10 +91,7 @@ impl Body for RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
-            Self::Whole(bytes) => {
-                let rest = bytes.take().filter(|bytes| !bytes.is_empty());
-                Poll::Ready(rest.map(|bytes| Ok(Frame::data(bytes))))
-            }
+            Self::Whole(pieces) => Poll::Ready(pieces.next().map(|piece| Ok(Frame::data(piece)))),
             Self::Stream(body, pulse) => {
                 let frame = Pin::new(body).poll_frame(context).map_err(Into::into);
                 if frame.is_ready() {
@@ -101,15 +104,16 @@ impl Body for RequestBody {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Whole(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
+            Self::Whole(pieces) => pieces.as_slice().is_empty(),
             Self::Stream(body, _) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(bytes) => {
-                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            Self::Whole(pieces) => {
+                let bytes: usize = pieces.as_slice().iter().map(Bytes::len).sum();
+                SizeHint::with_exact(bytes as u64)
             }
             Self::Stream(body, _) => body.size_hint(),
         }
@@ -122,6 +126,10 @@ pub enum ResponseBody {
     Http1(Box<http1::Answer>),
     /// Over a shared connection.
     Http2(http2::Answer),
+    /// It has come already.
+    Kept(Option<Bytes>),
+    /// Some of it has come already.
+    Begun(Option<Bytes>, Box<ResponseBody>),
 }
 
 impl Body for ResponseBody {
@@ -135,6 +143,11 @@ impl Body for ResponseBody {
         match self.get_mut() {
             Self::Http1(answer) => Pin::new(answer.as_mut()).poll_frame(context),
             Self::Http2(answer) => Pin::new(answer).poll_frame(context),
+            Self::Kept(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Begun(bytes, rest) => match bytes.take() {
+                Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                None => Pin::new(rest.as_mut()).poll_frame(context),
+            },
         }
     }
 
@@ -142,6 +155,8 @@ impl Body for ResponseBody {
         match self {
             Self::Http1(answer) => answer.is_end_stream(),
             Self::Http2(answer) => answer.is_end_stream(),
+            Self::Kept(bytes) => bytes.is_none(),
+            Self::Begun(bytes, rest) => bytes.is_none() && rest.is_end_stream(),
         }
     }
 
@@ -149,6 +164,8 @@ impl Body for ResponseBody {
         match self {
             Self::Http1(answer) => answer.size_hint(),
             Self::Http2(answer) => answer.size_hint(),
+            Self::Kept(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Begun(..) => SizeHint::default(),
         }
     }
 }

@@ -17,7 +17,6 @@ mod stream;
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response, Uri, uri::PathAndQuery};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -140,7 +139,7 @@ impl Upstream {
         request
             .headers_mut()
             .insert(http::header::HOST, self.authority.clone());
-        let spare = request.body().whole().map(|body| copy_of(&request, body));
+        let spare = request.body().again().map(|body| copy_of(&request, body));
         let pulse = request.body().pulse();
         let outcome = if let Some(lease) = self.shared.lease() {
             self.within_idle(&pulse, lease.send(request)).await
@@ -206,8 +205,8 @@ impl Upstream {
 }
 
 /// The same request once more, sharing the body's bytes.
-fn copy_of(request: &Request<RequestBody>, body: &Bytes) -> Request<RequestBody> {
-    let mut copy = Request::new(RequestBody::from(body.clone()));
+fn copy_of(request: &Request<RequestBody>, body: RequestBody) -> Request<RequestBody> {
+    let mut copy = Request::new(body);
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
     *copy.headers_mut() = request.headers().clone();

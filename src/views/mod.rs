@@ -23,8 +23,9 @@ pub mod tenants;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use http::HeaderMap;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -35,7 +36,7 @@ use crate::engine::swift::Key;
 use crate::engine::view::NoView;
 use crate::metrics::Metrics;
 use crate::store::writer::Writer;
-use crate::store::{Answer, Moment, Store, StoreError};
+use crate::store::{Answer, Collected, Keep, Moment, Store, StoreError};
 use known::Known;
 use learned::{Learned, Note};
 use overlays::Overlays;
@@ -44,6 +45,9 @@ use tenants::Tenants;
 /// Bodies from this size on are looked at on a thread of their own, so that the
 /// streams of this one go on meanwhile: about a millisecond of work.
 const LARGE: usize = 512 * 1024;
+
+/// The most that marks and overlays may take on disk.
+const STATE_BYTES: u64 = 4 << 30;
 
 /// What goes wrong on the way to a view. None of it reaches a client.
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +140,34 @@ impl Views {
     /// How many lineages are in memory.
     pub fn lineages(&self) -> usize {
         self.known.lineages()
+    }
+
+    /// Learns from upstream's answer whose a credential is.
+    pub fn learn_tenant(&self, digest: &str, answer: &HeaderMap) -> Arc<str> {
+        let (tenant, note) = self.tenants.learn(digest, answer);
+        self.note([note]);
+        tenant
+    }
+
+    /// Removes what is no longer kept.
+    pub async fn collect(&self) {
+        let ago = |time: Duration| {
+            let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+            Moment(now().0.saturating_sub(time))
+        };
+        let keep = Keep {
+            since: ago(self.config.store.retention),
+            state_bytes: STATE_BYTES,
+            blobs_since: ago(self.config.journal.retention),
+            blob_bytes: self.config.journal.max_bytes,
+        };
+        match self.timed("collect", self.store.collect(keep)).await {
+            Ok(gone) if gone != Collected::default() => {
+                tracing::info!(?gone, "old marks, overlays and content were removed");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "the store could not be tidied up"),
+        }
     }
 
     /// Writes everything out.

@@ -148,7 +148,7 @@ impl Views {
     }
 
     /// Puts another view in place; gives back the one that was there.
-    fn put(&self, prepared: &mut Prepared, built: Built) -> Built {
+    pub(super) fn put(&self, prepared: &mut Prepared, built: Built) -> Built {
         let factor = self.learned.factor(&prepared.recognised.facts.model);
         let (history, size) = prepared.figures.sizes();
         prepared.sent = measure::measure(None, &built.size, &factor);

@@ -118,6 +118,11 @@ impl Decoder {
         matches!(self.0, State::Burst)
     }
 
+    /// Whether the body turned out not to be what it was said to be.
+    pub fn failed(&self) -> bool {
+        matches!(self.0, State::Broken | State::Burst)
+    }
+
     /// Decodes one piece and hands on whatever it makes readable.
     pub fn push(&mut self, piece: &[u8], mut sink: impl FnMut(&[u8])) {
         if matches!(self.0, State::Identity) {

@@ -17,6 +17,8 @@ pub struct Proxy {
     pub admin: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Where its files are.
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Proxy {
@@ -42,7 +44,9 @@ impl Proxy {
         let config = load(&sources)
             .unwrap_or_else(|problems| panic!("{problems}"))
             .config;
-        Self::start(config, None)
+        let mut proxy = Self::start(config, None);
+        proxy.folder = Some(folder);
+        proxy
     }
 
     /// With a configuration made by hand.
@@ -74,6 +78,7 @@ impl Proxy {
             admin,
             stop: Some(stop),
             thread: Some(thread),
+            folder: None,
         }
     }
 

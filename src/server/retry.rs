@@ -1,0 +1,147 @@
+//! Sends a view, and sends it changed if upstream refuses it.
+//!
+//! A refusal comes before the first byte of a reply, so nothing has been shown
+//! to the client and another try costs it nothing but time. If no try helps, the
+//! client sees what upstream says to its own request, or else the first refusal,
+//! word for word.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+
+use super::exchange::{Worker, address_view};
+use super::headers;
+use super::respond::Failure;
+use crate::upstream::{RequestBody, ResponseBody};
+use crate::views::prepare::Prepared;
+use crate::views::tenants::Tenant;
+use crate::wire::encoding::{Coding, Decoder};
+use crate::wire::refusal::Refusal;
+
+/// The longest refusal that is read.
+const REFUSAL: usize = 256 * 1024;
+/// How long it may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a request is tried again.
+const TRIES: usize = 4;
+
+/// Sends a view until upstream takes it or nothing is left to try.
+pub async fn deliver(
+    worker: &Worker,
+    parts: &Parts,
+    own: &Bytes,
+    prepared: &mut Prepared,
+) -> Result<Response<ResponseBody>, Failure> {
+    let mut first: Option<Response<ResponseBody>> = None;
+    for _ in 0..TRIES {
+        let outbound = address_view(worker, parts, own, prepared)?;
+        let answer = match (worker.upstream.send(outbound).await, first.take()) {
+            (Ok(answer), refusal) => {
+                first = refusal;
+                answer
+            }
+            (Err(_), Some(refusal)) => return Ok(refusal),
+            (Err(error), None) => return Err(error.into()),
+        };
+        if !is_refusal(answer.status()) {
+            return Ok(answer);
+        }
+        let (answer, said) = keep(answer).await;
+        let refusal = said.map(|said| Refusal::read(answer.status().as_u16(), &said));
+        let again = match &refusal {
+            Some(refusal) => worker.shared.views.refused(prepared, refusal).await,
+            None => false,
+        };
+        if !again {
+            // What it says to the client's own request is what the client would
+            // have heard without us.
+            let theirs = !prepared.view.edited;
+            return Ok(if theirs { answer } else { first.unwrap_or(answer) });
+        }
+        first = first.or(Some(answer));
+    }
+    first.ok_or(Failure::Refused)
+}
+
+fn is_refusal(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 400 | 413 | 422)
+}
+
+/// Reads a refusal whole, so that it can be acted on and still be handed on. If
+/// it is too long or too slow, what has come goes on as it is.
+async fn keep(answer: Response<ResponseBody>) -> (Response<ResponseBody>, Option<Vec<u8>>) {
+    let (parts, mut body) = answer.into_parts();
+    let mut kept = BytesMut::new();
+    let reading = async {
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else {
+                return false;
+            };
+            if let Ok(data) = frame.into_data() {
+                kept.extend_from_slice(&data);
+            }
+            if kept.len() > REFUSAL {
+                return false;
+            }
+        }
+        true
+    };
+    let whole = matches!(timeout(PATIENCE, reading).await, Ok(true));
+    let kept: Bytes = kept.freeze();
+    let said = whole.then(|| readable(&parts.headers, &kept)).flatten();
+    let body = if whole {
+        ResponseBody::Kept(Some(kept))
+    } else {
+        ResponseBody::Begun(Some(kept), Box::new(body))
+    };
+    (Response::from_parts(parts, body), said)
+}
+
+fn readable(headers: &http::HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
+    let mut decoder = Decoder::new(Coding::declared(headers)?);
+    let mut text = Vec::new();
+    decoder.push(body, |piece| {
+        if text.len() < REFUSAL {
+            text.extend_from_slice(piece);
+        }
+    });
+    Some(text)
+}
+
+/// Whose a request is. Upstream is asked, once for each credential, if only it
+/// can know: with the client's own credential, and for nothing but a list.
+pub async fn tenant(worker: &Worker, parts: &Parts) -> Arc<str> {
+    let tenants = &worker.shared.views.tenants;
+    let digest = match tenants.of(&parts.headers) {
+        Tenant::Known(tenant) => return tenant,
+        Tenant::Of(digest) => digest,
+    };
+    let answer = timeout(PATIENCE, ask(worker, parts)).await.ok().flatten();
+    match answer {
+        Some(answer) => worker.shared.views.learn_tenant(&digest, answer.headers()),
+        // Not to be remembered: next time it may be known.
+        None => format!("credential:{digest}").into(),
+    }
+}
+
+async fn ask(worker: &Worker, parts: &Parts) -> Option<Response<ResponseBody>> {
+    let mut outbound = Request::new(RequestBody::from(Bytes::new()));
+    let target = "/v1/models?limit=1".parse().ok()?;
+    *outbound.uri_mut() = worker.upstream.target(&target).ok()?;
+    *outbound.method_mut() = Method::GET;
+    let credential = ["authorization", "x-api-key", "anthropic-workspace-id"];
+    let needed = ["anthropic-version", "anthropic-beta", "user-agent"];
+    for name in credential.into_iter().chain(needed) {
+        if let Some(value) = parts.headers.get(name) {
+            outbound.headers_mut().insert(name, value.clone());
+        }
+    }
+    headers::strip_request(outbound.headers_mut());
+    let answer = worker.upstream.send(outbound).await.ok()?;
+    (!answer.status().is_server_error()).then_some(answer)
+}

@@ -1,0 +1,74 @@
+//! The rules by which races are settled and room is counted, as pure functions.
+//!
+//! Every home of the store must answer alike, so what decides an answer stands
+//! here once: whether a commit holds, what a newer mark changes, how much room
+//! a thing is taken to need. The room is a rule and not a measurement, so that
+//! a collection does the same wherever the things are kept.
+
+use super::{Commit, MarkRow, StoreError};
+
+/// What becomes of a commit at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is written.
+    Write,
+    /// It is there already, word for word.
+    There,
+    /// What is there stays.
+    Lost,
+}
+
+/// Whether a commit holds at a place, given what is there. The first one wins;
+/// asking again for what is already there is not losing.
+pub fn judge(held: Option<&MarkRow>, commit: &Commit) -> Verdict {
+    match held {
+        None => Verdict::Write,
+        Some(held) if *held == commit.mark => Verdict::There,
+        Some(held) if held.sealed || held.overlay != commit.parent => Verdict::Lost,
+        Some(_) => Verdict::Write,
+    }
+}
+
+/// Refuses a commit that contradicts itself.
+pub fn check(commit: &Commit) -> Result<(), StoreError> {
+    match &commit.overlay {
+        Some((id, _)) if commit.mark.overlay != Some(*id) => Err(StoreError::Failed(
+            "a commit brings an overlay that its mark does not point to".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A mark points to an overlay that is not kept.
+pub fn unknown_overlay() -> StoreError {
+    StoreError::Failed("a commit points to an overlay that is not in the store".to_owned())
+}
+
+/// Lets a mark take in a newer one of the same place and model. One with another
+/// overlay changes nothing, an older one only seals. Whether anything changed.
+pub fn renew(held: &mut MarkRow, newer: &MarkRow) -> bool {
+    if held.overlay != newer.overlay {
+        return false;
+    }
+    let sealed = held.sealed || newer.sealed;
+    if newer.seen_at >= held.seen_at {
+        newer.clone_into(held);
+    }
+    held.sealed = sealed;
+    true
+}
+
+/// The room a mark is taken to need, with its share of the indexes.
+pub fn mark_bytes(mark: &MarkRow) -> u64 {
+    400 + mark.model.len() as u64 + mark.figures.len() as u64
+}
+
+/// The room an overlay is taken to need.
+pub fn overlay_bytes(body: usize) -> u64 {
+    100 + body as u64
+}
+
+/// The room a blob is taken to need, given its packed form.
+pub fn blob_bytes(packed: usize) -> u64 {
+    100 + packed as u64
+}

@@ -1,0 +1,62 @@
+//! Whether a file can be trusted, found out before it is used.
+//!
+//! SQLite's quick check walks every page, at a few hundred megabytes a second
+//! from memory and far slower from a cold disk, and nothing is served before
+//! the store is open. So it has a budget: files of the usual size are checked
+//! whole, a large one as far as the budget goes. What is missed that way shows
+//! up later as an error of a single look-up, which a request survives; it is
+//! noted then, and a file with such a note must pass the whole check in a much
+//! larger budget or is set aside.
+
+use std::time::{Duration, Instant};
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Error, Row};
+
+use super::database::{Nature, nature};
+
+/// How long a start may be delayed by a file that nothing is known against.
+pub(super) const USUAL: Duration = Duration::from_millis(1_500);
+
+/// The same for a file that has shown damage.
+pub(super) const SUSPECTED: Duration = Duration::from_secs(30);
+
+/// How often the clock is looked at, in SQLite's own steps.
+const STEPS: i32 = 1_000;
+
+/// What the check came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// Everything is in order.
+    Sound,
+    /// The budget was used up before anything was found wrong.
+    Partly,
+    /// This is wrong.
+    Damaged(String),
+}
+
+/// Looks for damage for at most as long as the budget says.
+pub(super) async fn check(
+    connection: &mut SqliteConnection,
+    budget: Duration,
+) -> Result<Checked, Error> {
+    let until = Instant::now() + budget;
+    connection
+        .lock_handle()
+        .await?
+        .set_progress_handler(STEPS, move || Instant::now() < until);
+    let found = sqlx::query("PRAGMA quick_check(1)")
+        .fetch_one(&mut *connection)
+        .await
+        .and_then(|row| row.try_get::<String, _>(0));
+    connection.lock_handle().await?.remove_progress_handler();
+    match found {
+        Ok(word) if word == "ok" => Ok(Checked::Sound),
+        Ok(why) => Ok(Checked::Damaged(why)),
+        Err(error) => match nature(&error) {
+            Nature::Interrupted => Ok(Checked::Partly),
+            Nature::Damage => Ok(Checked::Damaged(error.to_string())),
+            _ => Err(error),
+        },
+    }
+}

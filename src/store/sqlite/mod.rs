@@ -1,0 +1,145 @@
+//! The store in two SQLite files of a data folder.
+//!
+//! `state.db` holds marks and overlays, `journal.db` content. Several processes
+//! may share them. Reading goes through a few connections that all requests
+//! share, writing through one thread for each file, see [`lane`]. A file that
+//! cannot be used is replaced by memory, so each part may be either.
+
+mod check;
+mod collect;
+mod database;
+mod folder;
+mod journal;
+mod lane;
+mod open;
+mod readers;
+mod rows;
+mod schema;
+mod state;
+mod write;
+
+pub use open::open;
+
+use self::journal::Journal;
+use self::state::State;
+use super::{
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store,
+};
+use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
+
+/// The store; made by [`open`].
+struct SqliteStore {
+    state: Option<State>,
+    journal: Option<Journal>,
+    /// Stands in for a file that cannot be used.
+    memory: Memory,
+}
+
+impl SqliteStore {
+    fn new(state: Option<State>, journal: Option<Journal>) -> Self {
+        Self {
+            state,
+            journal,
+            memory: Memory::new(),
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
+        match &self.state {
+            Some(state) => Box::pin(state.marks(places)),
+            None => self.memory.marks(places),
+        }
+    }
+
+    fn marks_by_view<'a>(&'a self, hint: Hint, views: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
+        match &self.state {
+            Some(state) => Box::pin(state.marks_by_view(hint, views)),
+            None => self.memory.marks_by_view(hint, views),
+        }
+    }
+
+    fn overlays_of(&self, hint: Hint, limit: u32) -> Answer<'_, Vec<OverlayId>> {
+        match &self.state {
+            Some(state) => Box::pin(state.overlays_of(hint, limit)),
+            None => self.memory.overlays_of(hint, limit),
+        }
+    }
+
+    fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>> {
+        match &self.state {
+            Some(state) => Box::pin(state.overlay(id)),
+            None => self.memory.overlay(id),
+        }
+    }
+
+    fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
+        match &self.state {
+            Some(state) => Box::pin(state.commit(commit)),
+            None => self.memory.commit(commit),
+        }
+    }
+
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+        match &self.state {
+            Some(state) => Box::pin(state.record(marks)),
+            None => self.memory.record(marks),
+        }
+    }
+
+    fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
+        match &self.state {
+            Some(state) => Box::pin(state.learned()),
+            None => self.memory.learned(),
+        }
+    }
+
+    fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
+        match &self.state {
+            Some(state) => Box::pin(state.learn(key, value)),
+            None => self.memory.learn(key, value),
+        }
+    }
+
+    fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()> {
+        match &self.journal {
+            Some(journal) => Box::pin(journal.put(blobs, now)),
+            None => self.memory.put_blobs(blobs, now),
+        }
+    }
+
+    fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
+        match &self.journal {
+            Some(journal) => Box::pin(journal.get(id)),
+            None => self.memory.blob(id),
+        }
+    }
+
+    fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
+        Box::pin(async move {
+            // Memory holds only what a missing file would.
+            let mut done = self.memory.collect(keep).await?;
+            if let Some(state) = &self.state {
+                collect::state(state, keep, &mut done).await?;
+            }
+            if let Some(journal) = &self.journal {
+                collect::journal(journal, keep, &mut done).await?;
+            }
+            Ok(done)
+        })
+    }
+
+    fn close(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let state = match &self.state {
+                Some(state) => state.close().await,
+                None => Ok(()),
+            };
+            match &self.journal {
+                Some(journal) => state.and(journal.close().await),
+                None => state,
+            }
+        })
+    }
+}

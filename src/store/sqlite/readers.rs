@@ -1,0 +1,85 @@
+//! Connections for reading, shared by all requests.
+//!
+//! A connection is a thread that runs one statement at a time. A reader whose
+//! request went away is simply given to the next one: a statement outside a
+//! transaction leaves nothing behind, and keeping the connection keeps the
+//! number of threads fixed even when the disk hangs. A connection that failed
+//! is dropped and opened anew when it is next needed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sqlx::Sqlite;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::timeout;
+
+use super::database::{Database, Purpose};
+use crate::store::StoreError;
+
+/// A statement and what it is asked with.
+pub(super) type Question = Query<'static, Sqlite, SqliteArguments>;
+
+/// The connections; opened when first needed.
+pub(super) struct Readers {
+    database: Arc<Database>,
+    slots: Vec<Slot>,
+    turn: AtomicUsize,
+}
+
+type Slot = Mutex<Option<SqliteConnection>>;
+
+impl Readers {
+    pub(super) fn new(database: Arc<Database>, count: usize) -> Self {
+        Self {
+            database,
+            slots: (0..count.max(1)).map(|_| Slot::default()).collect(),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    /// What a statement finds.
+    pub(super) async fn rows(&self, question: Question) -> Result<Vec<SqliteRow>, StoreError> {
+        let patience = self.database.timeout();
+        timeout(patience, self.ask(question))
+            .await
+            .map_err(|_| StoreError::Slow(patience))?
+            .map_err(|error| self.database.failure(&error))
+    }
+
+    async fn ask(&self, question: Question) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        let mut slot = self.slot().await?;
+        let connection = match &mut *slot {
+            Some(connection) => connection,
+            empty => empty.insert(self.database.connect(Purpose::Reading).await?),
+        };
+        let found = question.fetch_all(connection).await;
+        if found.is_err() {
+            *slot = None;
+        }
+        found
+    }
+
+    /// The first that is free, since its cache is the warmest; else one in turn.
+    async fn slot(&self) -> Result<MutexGuard<'_, Option<SqliteConnection>>, sqlx::Error> {
+        if let Some(free) = self.slots.iter().find_map(|slot| slot.try_lock().ok()) {
+            return Ok(free);
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.slots.len();
+        match self.slots.get(turn) {
+            Some(slot) => Ok(slot.lock().await),
+            None => Err(sqlx::Error::PoolClosed),
+        }
+    }
+
+    /// Closes them all.
+    pub(super) async fn close(&self) {
+        for slot in &self.slots {
+            if let Some(connection) = slot.lock().await.take() {
+                // A failure to close leaves nothing unwritten: it only reads.
+                let _ = sqlx::Connection::close(connection).await;
+            }
+        }
+    }
+}

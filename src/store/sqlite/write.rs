@@ -1,0 +1,131 @@
+//! Writing marks and overlays: the commit of a new overlay, and the figures.
+//!
+//! A commit reads what is there, lets the rule decide and writes, all inside
+//! one transaction that excludes every other writer, also of other processes.
+//! Figures go in by single statements that apply the same rule.
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Error};
+
+use super::readers::Question;
+use super::rows::{bind, mark, select_marks};
+use crate::store::rule::{self, Verdict};
+use crate::store::{Commit, Committed, MarkRow};
+
+/// Writers of all processes queue for the lock here and not half way.
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
+
+const PUT: &str = "INSERT OR REPLACE INTO marks \
+    (chain, model, lineage, messages, overlay, view, hint, sealed, figures, seen_at, size) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+
+const RECORD: &str = "INSERT INTO marks \
+    (chain, model, lineage, messages, overlay, view, hint, sealed, figures, seen_at, size) \
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 \
+    WHERE ?5 IS NULL OR EXISTS (SELECT 1 FROM overlays WHERE id = ?5) \
+    ON CONFLICT (chain, model) DO UPDATE SET \
+        lineage = excluded.lineage, messages = excluded.messages, view = excluded.view, \
+        hint = excluded.hint, sealed = marks.sealed OR excluded.sealed, \
+        figures = excluded.figures, seen_at = excluded.seen_at, size = excluded.size \
+    WHERE marks.overlay IS excluded.overlay AND excluded.seen_at >= marks.seen_at";
+
+const SEAL: &str = "UPDATE marks SET sealed = 1 \
+    WHERE chain = ?1 AND model = ?2 AND overlay IS ?3 AND NOT sealed";
+
+/// How a commit ended, or that it points to nothing.
+pub(super) type Outcome = Option<Committed>;
+
+/// Makes an overlay hold at a place; nothing if the overlay is not to be found.
+pub(super) async fn commit(
+    connection: &mut SqliteConnection,
+    commit: &Commit,
+) -> Result<Outcome, Error> {
+    let mut transaction = connection.begin_with(BEGIN).await?;
+    let row = sqlx::query(select_marks!("chain = ?1 AND model = ?2"))
+        .bind(commit.mark.chain.as_bytes().as_slice())
+        .bind(commit.mark.model.as_str())
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let held = row.as_ref().map(mark).transpose()?;
+    match (rule::judge(held.as_ref(), commit), held) {
+        (Verdict::Lost, Some(held)) => {
+            transaction.rollback().await?;
+            return Ok(Some(Committed::Lost(Box::new(held))));
+        }
+        // What is there already may have come by figures, which are not
+        // durable: it is written again.
+        (Verdict::There | Verdict::Write | Verdict::Lost, _) => {}
+    }
+    if !bring_overlay(&mut transaction, commit).await? {
+        transaction.rollback().await?;
+        return Ok(None);
+    }
+    let put = bind(sqlx::query(PUT), &commit.mark);
+    put.execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(Some(Committed::Done))
+}
+
+/// Writes the overlay unless it is there; whether it is there now.
+async fn bring_overlay(connection: &mut SqliteConnection, commit: &Commit) -> Result<bool, Error> {
+    if let Some((id, body)) = &commit.overlay {
+        sqlx::query("INSERT INTO overlays (id, proof, body) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+            .bind(id.as_bytes().as_slice())
+            .bind(proof(body).as_slice())
+            .bind(body.as_slice())
+            .execute(connection)
+            .await?;
+        return Ok(true);
+    }
+    let Some(id) = commit.mark.overlay else {
+        return Ok(true);
+    };
+    let found = sqlx::query("SELECT 1 FROM overlays WHERE id = ?1")
+        .bind(id.as_bytes().as_slice())
+        .fetch_optional(connection)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// What tells a damaged overlay from a whole one.
+pub(super) fn proof(body: &[u8]) -> [u8; 8] {
+    let hash = blake3::hash(body);
+    let mut proof = [0; 8];
+    proof.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
+    proof
+}
+
+/// Notes figures.
+pub(super) async fn record(
+    connection: &mut SqliteConnection,
+    marks: &[MarkRow],
+) -> Result<(), Error> {
+    let mut transaction = connection.begin_with(BEGIN).await?;
+    for mark in marks {
+        let record: Question = bind(sqlx::query(RECORD), mark);
+        let written = record.execute(&mut *transaction).await?.rows_affected();
+        if mark.sealed && written == 0 {
+            sqlx::query(SEAL)
+                .bind(mark.chain.as_bytes().as_slice())
+                .bind(mark.model.as_str())
+                .bind(mark.overlay.map(|id| id.as_bytes().to_vec()))
+                .execute(&mut *transaction)
+                .await?;
+        }
+    }
+    transaction.commit().await
+}
+
+/// Remembers something learned.
+pub(super) async fn learn(
+    connection: &mut SqliteConnection,
+    key: &str,
+    value: &str,
+) -> Result<(), Error> {
+    sqlx::query("INSERT OR REPLACE INTO learned (key, value) VALUES (?1, ?2)")
+        .bind(key)
+        .bind(value)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
