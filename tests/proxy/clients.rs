@@ -249,7 +249,7 @@ fn assert_same(through: &[String], direct: &[String]) {
 /// The whole session: the SDK notices nothing, and neither does the API.
 fn whole_session(sdk: &Sdk) {
     let (upstream, alone) = (Upstream::start(true), Upstream::start(true));
-    let proxy = Proxy::before(&upstream.sim.url());
+    let proxy = Proxy::with(&upstream.sim.url(), "threads = \"pass\"");
     let base = format!("http://{}", proxy.address);
     let through = sdk.session(&base, &upstream.sim.url(), &[]);
     let direct = sdk.session(&alone.sim.url(), &alone.sim.url(), &[]);
@@ -265,7 +265,6 @@ fn whole_session(sdk: &Sdk) {
         })
         .collect();
     let wanted = [
-        "bound to a different conversation",
         "`tool_use` ids were found without",
         "prompt is too long",
         "invalid x-api-key",
@@ -299,7 +298,7 @@ fn thread(entry: &Entry) -> String {
 fn refused_threads(sdk: &Sdk) {
     let checks = ["tool_runner", "tool_runner_streamed"];
     let (upstream, alone) = (Upstream::start(false), Upstream::start(false));
-    let proxy = Proxy::before(&upstream.sim.url());
+    let proxy = Proxy::with(&upstream.sim.url(), "threads = \"pass\"");
     let base = format!("http://{}", proxy.address);
     let through = sdk.session(&base, &upstream.sim.url(), &checks);
     let direct = sdk.session(&alone.sim.url(), &alone.sim.url(), &checks);
@@ -323,6 +322,41 @@ fn refused_threads(sdk: &Sdk) {
         (String::new(), 7, true),
     ];
     assert_eq!(sent, [one.clone(), one].concat());
+}
+
+/// Threads are declined by default, in the way that makes the runner send its
+/// whole history: the API never sees one.
+fn declined_threads(sdk: &Sdk) {
+    let upstream = Upstream::start(true);
+    let proxy = Proxy::before(&upstream.sim.url());
+    let base = format!("http://{}", proxy.address);
+    let checks = ["tool_runner", "tool_runner_streamed"];
+    sdk.session(&base, &upstream.sim.url(), &checks);
+    let sent: Vec<(String, usize, bool)> = upstream
+        .entries()
+        .iter()
+        .map(|entry| {
+            let messages = entry.json().unwrap()["messages"].as_array().unwrap().len();
+            (thread(entry), messages, entry.is_answered())
+        })
+        .collect();
+    let one = [1, 3, 5, 7].map(|messages| (String::new(), messages, true));
+    assert_eq!(sent, [one.clone(), one].concat());
+}
+
+/// Invariant 5: thinking that no longer fits is dropped instead of refused.
+fn healed_thinking(sdk: &Sdk) {
+    let upstream = Upstream::start(true);
+    sdk.session(&upstream.sim.url(), &upstream.sim.url(), &["changed_thinking"]);
+    let proxy = Proxy::before(&upstream.sim.url());
+    let base = format!("http://{}", proxy.address);
+    sdk.session(&base, &upstream.sim.url(), &["healed_thinking"]);
+    let entries = upstream.entries();
+    let [.., refused, answered] = entries.as_slice() else {
+        panic!("{} requests", entries.len());
+    };
+    assert!(!refused.is_answered() && answered.is_answered());
+    assert_eq!(answered.transformations.len(), 1);
 }
 
 const MESSAGE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-5-5","content":[{"type":"text","text":"unpacked"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":9}}"#;
@@ -370,6 +404,26 @@ fn the_python_sdk_notices_nothing() {
 #[test]
 fn the_python_tool_runner_does_without_threads() {
     refused_threads(&Sdk::python());
+}
+
+#[test]
+fn the_python_tool_runner_is_told_to_send_its_history() {
+    declined_threads(&Sdk::python());
+}
+
+#[test]
+fn the_python_sdk_survives_thinking_that_no_longer_fits() {
+    healed_thinking(&Sdk::python());
+}
+
+#[test]
+fn the_typescript_tool_runner_is_told_to_send_its_history() {
+    declined_threads(&Sdk::typescript());
+}
+
+#[test]
+fn the_typescript_sdk_survives_thinking_that_no_longer_fits() {
+    healed_thinking(&Sdk::typescript());
 }
 
 #[test]

@@ -254,16 +254,25 @@ def thinking_round_trip_streamed():
     return thinking_loop(True, "think about it aloud")
 
 
-def changed_thinking():
-    """Thinking behind an edited message is refused: the upstream does check."""
+def with_changed_thinking():
     sim("replies", {"with_thinking": True, "content": [call("read", path="x")]})
     first = client.messages.create(**asking("as it was", model=BINDING, tools=TOOLS))
     messages = [user("as it never was"), {"role": "assistant", "content": first.content},
                 user(results(first))]
-    error = raises(anthropic.BadRequestError, lambda: client.messages.create(
-        model=BINDING, max_tokens=2000, messages=messages, tools=TOOLS))
+    return client.messages.create(
+        model=BINDING, max_tokens=2000, messages=messages, tools=TOOLS)
+
+
+def changed_thinking():
+    """Thinking behind an edited message is refused: the upstream does check."""
+    error = raises(anthropic.BadRequestError, with_changed_thinking)
     assert "bound to a different conversation" in error.message
     return error.body["error"]["message"]
+
+
+def healed_thinking():
+    """The same, where somebody asks the upstream to drop it."""
+    return with_changed_thinking().stop_reason
 
 
 def runner_tools(calls):
@@ -511,7 +520,7 @@ SESSION = [
     plain_call, raw_response, large_body, count_tokens, models,
     stream_helper, raw_stream, stream_equals_plain, abandoned_stream,
     tool_loop, tool_loop_streamed, thinking_round_trip, thinking_round_trip_streamed,
-    changed_thinking, tool_runner, tool_runner_streamed, compaction,
+    tool_runner, tool_runner_streamed, compaction,
     compaction_streamed, prompt_cache,
     bad_request, prompt_too_long, wrong_key, other_statuses, rate_limit_is_waited_for,
     overload_is_retried, no_retry_when_told_so, reset_before_the_answer_is_retried, timeout,

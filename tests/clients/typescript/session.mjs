@@ -190,22 +190,6 @@ const session = {
 
   thinking_round_trip_streamed: () => thinkingLoop(true, 'think about it aloud'),
 
-  /** Thinking behind an edited message is refused: the upstream does check. */
-  async changed_thinking() {
-    await sim('replies', { with_thinking: true, content: [call('read', { path: 'x' })] });
-    const first = await client.messages.create(asking('as it was', { model: BINDING, tools: TOOLS }));
-    const messages = [
-      user('as it never was'),
-      { role: 'assistant', content: first.content },
-      user(results(first)),
-    ];
-    const error = await raises(Anthropic.BadRequestError, () =>
-      client.messages.create({ model: BINDING, max_tokens: 2000, messages, tools: TOOLS }),
-    );
-    assert.match(error.message, /bound to a different conversation/);
-    return error.error.error.message;
-  },
-
   async tool_runner() {
     const calls = [];
     await runnerScript();
@@ -465,6 +449,29 @@ const loopScript = () =>
   ]);
 
 /** Signed thinking comes back with every request, and the upstream checks it. */
+async function withChangedThinking() {
+  await sim('replies', { with_thinking: true, content: [call('read', { path: 'x' })] });
+  const first = await client.messages.create(asking('as it was', { model: BINDING, tools: TOOLS }));
+  const messages = [
+    user('as it never was'),
+    { role: 'assistant', content: first.content },
+    user(results(first)),
+  ];
+  return client.messages.create({ model: BINDING, max_tokens: 2000, messages, tools: TOOLS });
+}
+
+/** Thinking behind an edited message is refused: the upstream does check. */
+async function changed_thinking() {
+  const error = await raises(Anthropic.BadRequestError, withChangedThinking);
+  assert.match(error.message, /bound to a different conversation/);
+  return error.error.error.message;
+}
+
+/** The same, where somebody asks the upstream to drop it. */
+async function healed_thinking() {
+  return (await withChangedThinking()).stop_reason;
+}
+
 async function thinkingLoop(stream, question) {
   await sim('rule', { type: 'call_tool', name: 'read', times: 5, parallel: 2, words: 8 });
   const thinking = { type: 'adaptive', display: 'summarized' };
@@ -527,6 +534,6 @@ async function readToTheEnd(question) {
 
 const wanted = process.argv.slice(2);
 for (const name of wanted.length ? wanted : Object.keys(session)) {
-  const seen = await { ...session, compressed }[name]();
+  const seen = await { ...session, compressed, changed_thinking, healed_thinking }[name]();
   console.log('ok', name, JSON.stringify(seen ?? null));
 }
