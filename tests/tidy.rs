@@ -55,6 +55,10 @@ fn no_layer_reaches_into_a_layer_it_must_not_know() {
             "src/upstream",
             [&["crate::server"][..], &edge, &["crate::config"]].concat(),
         ),
+        (
+            "src/store",
+            [&shell[..], &edge, &["crate::sim", "crate::wire"]].concat(),
+        ),
         ("src/server", vec!["crate::app", "crate::cli", "crate::sim"]),
         ("src/sim", apart),
     ];

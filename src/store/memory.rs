@@ -117,7 +117,10 @@ impl Kept {
     fn state_bytes(&self) -> u64 {
         let marks: u64 = self.marks.values().flatten().map(rule::mark_bytes).sum();
         let bodies = self.overlays.values();
-        marks + bodies.map(|body| rule::overlay_bytes(body.len())).sum::<u64>()
+        marks
+            + bodies
+                .map(|body| rule::overlay_bytes(body.len()))
+                .sum::<u64>()
     }
 
     /// Removes marks and then the overlays that nothing points to.
@@ -195,7 +198,8 @@ impl Kept {
 
     fn collect_blobs(&mut self, keep: &Keep, done: &mut Collected) {
         let before = self.blobs.len();
-        self.blobs.retain(|_, blob| blob.used_at >= keep.blobs_since);
+        self.blobs
+            .retain(|_, blob| blob.used_at >= keep.blobs_since);
         let mut oldest: Vec<_> = self
             .blobs
             .iter()
@@ -260,9 +264,11 @@ impl Store for Memory {
     }
 
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
-        later(|| {
+        later(move || {
             let mut kept = self.kept();
-            marks.iter().for_each(|mark| kept.record(mark));
+            for mark in marks {
+                kept.record(mark);
+            }
             Ok(())
         })
     }

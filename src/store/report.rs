@@ -111,11 +111,9 @@ impl fmt::Display for Report {
                 "{} was open to other users (mode {from:o}); it no longer is",
                 path.display()
             ),
-            Self::Loose { path, why } => write!(
-                f,
-                "{} may be open to other users: {why}",
-                path.display()
-            ),
+            Self::Loose { path, why } => {
+                write!(f, "{} may be open to other users: {why}", path.display())
+            }
             Self::PartlyChecked { file } => write!(
                 f,
                 "{} is too large to be checked whole at start; what was checked is sound",

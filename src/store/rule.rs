@@ -22,10 +22,9 @@ pub enum Verdict {
 /// asking again for what is already there is not losing.
 pub fn judge(held: Option<&MarkRow>, commit: &Commit) -> Verdict {
     match held {
-        None => Verdict::Write,
         Some(held) if *held == commit.mark => Verdict::There,
         Some(held) if held.sealed || held.overlay != commit.parent => Verdict::Lost,
-        Some(_) => Verdict::Write,
+        _ => Verdict::Write,
     }
 }
 

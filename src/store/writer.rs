@@ -186,21 +186,18 @@ async fn work(shared: &Shared, rounds: &watch::Sender<Round>) {
             tracing::warn!("figures are not written yet: {failure}");
         }
         rounds.send_replace(Round { asked, failure });
-        let waiting = shared.waiting();
-        let (ending, left) = (waiting.ending, waiting.pending.len() > 0);
-        drop(waiting);
-        if ending {
+        if shared.waiting().ending {
             return;
         }
         if failed {
             let _ = timeout(REST, shared.hurry.notified()).await;
         }
-        if left {
-            shared.wake.notify_one();
-        }
+        let waiting = shared.waiting();
         // Who asked while this round was under way has not been heard.
-        if shared.waiting().asked > asked {
+        if waiting.asked > asked {
             shared.hurry();
+        } else if waiting.pending.len() > 0 {
+            shared.wake.notify_one();
         }
     }
 }

@@ -208,7 +208,8 @@ pub(super) async fn journal(
         .map_or(0, i64::unsigned_abs)
         .saturating_sub(keep.blob_bytes);
     while excess > 0 {
-        let work = async move |connection: &mut SqliteConnection| remove_blobs(connection, excess).await;
+        let work =
+            async move |connection: &mut SqliteConnection| remove_blobs(connection, excess).await;
         let (removed, freed) = journal.lane.run(Purpose::Plain, work).await?;
         done.blobs += removed;
         excess = excess.saturating_sub(freed);
@@ -249,7 +250,9 @@ async fn give_back(lane: &Lane) -> Result<(), StoreError> {
             .run(Purpose::Plain, async |connection: &mut SqliteConnection| {
                 let vacuum = AssertSqlSafe(format!("PRAGMA incremental_vacuum({PAGES})"));
                 sqlx::raw_sql(vacuum).execute(&mut *connection).await?;
-                let free = sqlx::query("PRAGMA freelist_count").fetch_one(connection).await?;
+                let free = sqlx::query("PRAGMA freelist_count")
+                    .fetch_one(connection)
+                    .await?;
                 free.try_get::<i64, _>(0)
             })
             .await?;
@@ -259,7 +262,9 @@ async fn give_back(lane: &Lane) -> Result<(), StoreError> {
     }
     // The file itself shrinks when the log is written back.
     lane.run(Purpose::Plain, async |connection: &mut SqliteConnection| {
-        sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(connection).await?;
+        sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)")
+            .execute(connection)
+            .await?;
         Ok(())
     })
     .await

@@ -33,6 +33,7 @@ pub(super) struct Database {
     path: PathBuf,
     timeout: Duration,
     suspected: AtomicBool,
+    closed: AtomicBool,
 }
 
 /// What an error says about the file.
@@ -84,7 +85,13 @@ impl Database {
             path,
             timeout,
             suspected: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
         }
+    }
+
+    /// From now on there are no new connections.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -93,6 +100,9 @@ impl Database {
 
     /// A connection, on a thread of its own.
     pub(super) async fn connect(&self, purpose: Purpose) -> Result<SqliteConnection, Error> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::PoolClosed);
+        }
         let options = SqliteConnectOptions::new()
             .filename(&self.path)
             .busy_timeout(self.timeout)
@@ -111,6 +121,9 @@ impl Database {
 
     /// The error as the store's own, noting it if it speaks of damage.
     pub(super) fn failure(&self, error: &Error) -> StoreError {
+        if matches!(error, Error::PoolClosed) {
+            return StoreError::Failed("the store is closed".to_owned());
+        }
         match nature(error) {
             Nature::Busy => StoreError::Slow(self.timeout),
             Nature::Damage => self.damaged(&error.to_string()),

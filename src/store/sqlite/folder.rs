@@ -63,6 +63,9 @@ pub(super) fn prepare_file(path: &Path, reports: &mut Vec<Report>) -> io::Result
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
+    if !path.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
     let companions = COMPANIONS.iter().map(|suffix| with_suffix(path, suffix));
     for file in companions.chain([path.to_owned()]) {
         if let Ok(found) = fs::metadata(&file) {
@@ -77,16 +80,18 @@ fn tighten(path: &Path, mode: u32, to: u32, reports: &mut Vec<Report>) {
         return;
     }
     let path = path.to_owned();
-    reports.push(match fs::set_permissions(&path, Permissions::from_mode(to)) {
-        Ok(()) => Report::Tightened {
-            path,
-            from: mode & 0o7777,
+    reports.push(
+        match fs::set_permissions(&path, Permissions::from_mode(to)) {
+            Ok(()) => Report::Tightened {
+                path,
+                from: mode & 0o7777,
+            },
+            Err(error) => Report::Loose {
+                path,
+                why: error.to_string(),
+            },
         },
-        Err(error) => Report::Loose {
-            path,
-            why: error.to_string(),
-        },
-    });
+    );
 }
 
 /// Renames a damaged database with its companions, so that an empty one can be

@@ -78,6 +78,7 @@ impl Journal {
     }
 
     pub(super) async fn close(&self) -> Result<(), StoreError> {
+        self.database.close();
         self.readers.close().await;
         self.lane.close().await
     }

@@ -37,7 +37,6 @@ struct Desk {
     database: Arc<Database>,
     durable: Option<SqliteConnection>,
     plain: Option<SqliteConnection>,
-    closed: bool,
 }
 
 impl Lane {
@@ -49,7 +48,6 @@ impl Lane {
             database: Arc::clone(&database),
             durable: None,
             plain: None,
-            closed: false,
         };
         std::thread::Builder::new()
             .name(name.to_owned())
@@ -63,12 +61,12 @@ impl Lane {
         T: Send + 'static,
         W: AsyncFnOnce(&mut SqliteConnection) -> Result<T, Error> + Send + 'static,
     {
-        let (word, answer) = oneshot::channel();
+        let (tell, answer) = oneshot::channel();
         let job: Job = Box::new(move |desk| {
             Box::pin(async move {
-                if !word.is_closed() {
+                if !tell.is_closed() {
                     // Nobody may be waiting by now; the work is done all the same.
-                    let _ = word.send(desk.run(purpose, work).await);
+                    let _ = tell.send(desk.run(purpose, work).await);
                 }
             })
         });
@@ -77,11 +75,11 @@ impl Lane {
 
     /// Closes the file, after everything handed over before.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
-        let (word, answer) = oneshot::channel();
+        let (tell, answer) = oneshot::channel();
         let job: Job = Box::new(move |desk| {
             Box::pin(async move {
                 desk.close().await;
-                let _ = word.send(Ok(()));
+                let _ = tell.send(Ok(()));
             })
         });
         self.hand_over(job, answer).await
@@ -100,7 +98,11 @@ impl Lane {
         answered
             .await
             .map_err(|_| StoreError::Slow(patience))?
-            .unwrap_or_else(|| Err(StoreError::Failed("the writing thread has ended".to_owned())))
+            .unwrap_or_else(|| {
+                Err(StoreError::Failed(
+                    "the writing thread has ended".to_owned(),
+                ))
+            })
     }
 }
 
@@ -116,9 +118,6 @@ impl Desk {
     where
         W: AsyncFnOnce(&mut SqliteConnection) -> Result<T, Error>,
     {
-        if self.closed {
-            return Err(StoreError::Failed("the store is closed".to_owned()));
-        }
         let slot = match purpose {
             Purpose::Durable => &mut self.durable,
             Purpose::Plain | Purpose::Reading => &mut self.plain,
@@ -139,7 +138,6 @@ impl Desk {
     }
 
     async fn close(&mut self) {
-        self.closed = true;
         for connection in [self.plain.take(), self.durable.take()] {
             if let Some(connection) = connection
                 && let Err(error) = sqlx::Connection::close(connection).await

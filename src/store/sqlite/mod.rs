@@ -22,9 +22,7 @@ pub use open::open;
 
 use self::journal::Journal;
 use self::state::State;
-use super::{
-    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store,
-};
+use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
 
 /// The store; made by [`open`].

@@ -5,7 +5,7 @@
 //! way, its part is kept in memory. There is no way to fail: a proxy without a
 //! memory is worth more than none.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use sqlx::Connection;
 use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteConnection, SqliteJournalMode};
 use sqlx::{ConnectOptions, Error};
 
+use super::SqliteStore;
 use super::check::{self, Checked, check};
-use super::database::{Database, Nature, nature, suspicion};
+use super::database::{Database, Nature, nature, suspicion, with_suffix};
 use super::folder;
 use super::journal::Journal;
-use super::schema::{self, Format, migrate};
+use super::schema::{self, Format, migrate, version};
 use super::state::State;
-use super::SqliteStore;
 use crate::store::{Opened, Report};
 
 /// How long another process that is starting too is waited for.
@@ -98,7 +98,7 @@ async fn open_file(
 
 /// Makes a file ready for use, setting it aside first if it is damaged.
 async fn ready(
-    file: &PathBuf,
+    file: &Path,
     steps: &'static [&'static str],
     reports: &mut Vec<Report>,
 ) -> Result<(), Trouble> {
@@ -107,7 +107,7 @@ async fn ready(
             let to = folder::set_aside(file).map_err(|error| {
                 Trouble::Unusable(format!("{why}; it cannot be renamed: {error}"))
             })?;
-            let file = file.clone();
+            let file = file.to_owned();
             reports.push(Report::SetAside { file, to, why });
         }
         other => return other,
@@ -121,23 +121,54 @@ async fn prepare(
     reports: &mut Vec<Report>,
 ) -> Result<(), Trouble> {
     folder::prepare_file(file, reports).map_err(|error| Trouble::Unusable(error.to_string()))?;
-    let mut connection = connect(file).await?;
-    let outcome = inspect(&mut connection, file, steps, reports).await;
-    match connection.close().await {
-        Err(error) if outcome.is_ok() => Err(trouble(&error)),
-        _ => outcome,
+    let empty = std::fs::metadata(file).map_or(true, |found| found.len() == 0);
+    if !empty {
+        // Only reading: a file that turns out not to be ours to use is left as
+        // it is. Except that an interrupted change must be undone first, which
+        // SQLite does by itself and only if it may write.
+        let interrupted = with_suffix(file, "-journal").exists();
+        let mut connection = connect(file, Manner::Looking { interrupted }).await?;
+        let outcome = inspect(&mut connection, file, steps, reports).await;
+        close(connection, outcome).await?;
     }
+    let mut connection = connect(file, Manner::Making { empty }).await?;
+    let outcome = match migrate(&mut connection, steps).await {
+        Ok(Format::Known) => Ok(()),
+        Ok(Format::Newer(found)) => Err(Trouble::Newer(found)),
+        // The tables are not those of the format it claims to have.
+        Err(error) if nature(&error) == Nature::Mismatch => {
+            Err(Trouble::Damaged(error.to_string()))
+        }
+        Err(error) => Err(trouble(&error)),
+    };
+    close(connection, outcome).await
 }
 
+async fn close(connection: SqliteConnection, outcome: Result<(), Trouble>) -> Result<(), Trouble> {
+    let closed = connection.close().await;
+    outcome?;
+    closed.map_err(|error| trouble(&error))
+}
+
+/// Whether the file is sound and of a format that is known here.
 async fn inspect(
     connection: &mut SqliteConnection,
     file: &Path,
     steps: &'static [&'static str],
     reports: &mut Vec<Report>,
 ) -> Result<(), Trouble> {
+    let found = version(connection).await.map_err(|error| trouble(&error))?;
+    if usize::try_from(found).is_ok_and(|found| found > steps.len()) {
+        return Err(Trouble::Newer(found));
+    }
     let suspected = suspicion(file).exists();
-    let budget = if suspected { check::SUSPECTED } else { check::USUAL };
-    match check(connection, budget).await.map_err(|error| trouble(&error))? {
+    let budget = if suspected {
+        check::SUSPECTED
+    } else {
+        check::USUAL
+    };
+    let checked = check(connection, budget).await;
+    match checked.map_err(|error| trouble(&error))? {
         Checked::Sound => folder::forget_suspicion(file),
         Checked::Partly if suspected => {
             let why = "it showed damage in use and is too large to be checked";
@@ -148,28 +179,35 @@ async fn inspect(
         }),
         Checked::Damaged(why) => return Err(Trouble::Damaged(why)),
     }
-    match migrate(connection, steps).await {
-        Ok(Format::Known) => Ok(()),
-        Ok(Format::Newer(found)) => Err(Trouble::Newer(found)),
-        // The tables are not those of the format it claims to have.
-        Err(error) if nature(&error) == Nature::Mismatch => {
-            Err(Trouble::Damaged(error.to_string()))
-        }
-        Err(error) => Err(trouble(&error)),
-    }
+    Ok(())
 }
 
-/// The first connection, which makes an empty file a database. The change to a
-/// write-ahead log does not wait for others by itself, so it is tried again.
-async fn connect(file: &Path) -> Result<SqliteConnection, Trouble> {
+/// What a connection may do to the file while the store is being opened.
+#[derive(Clone, Copy)]
+enum Manner {
+    Looking { interrupted: bool },
+    Making { empty: bool },
+}
+
+/// A connection before the file is known to be good. The change to a write-ahead
+/// log does not wait for others by itself, so it is tried again.
+async fn connect(file: &Path, manner: Manner) -> Result<SqliteConnection, Trouble> {
     let until = Instant::now() + PATIENCE;
-    let options = SqliteConnectOptions::new()
+    let mut options = SqliteConnectOptions::new()
         .filename(file)
         .busy_timeout(PATIENCE)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
-        .journal_mode(SqliteJournalMode::Wal)
         .pragma("cell_size_check", "ON")
         .disable_statement_logging();
+    match manner {
+        Manner::Looking { interrupted } => options = options.read_only(!interrupted),
+        Manner::Making { empty } => {
+            options = options.journal_mode(SqliteJournalMode::Wal);
+            // Only the first can choose it, and choosing is writing.
+            if empty {
+                options = options.auto_vacuum(SqliteAutoVacuum::Incremental);
+            }
+        }
+    }
     loop {
         match options.connect().await {
             Ok(connection) => return Ok(connection),

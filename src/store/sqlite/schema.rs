@@ -50,7 +50,8 @@ pub(super) async fn migrate(
     Ok(Format::Known)
 }
 
-async fn version(connection: &mut SqliteConnection) -> Result<i64, Error> {
+/// The format a file says it has.
+pub(super) async fn version(connection: &mut SqliteConnection) -> Result<i64, Error> {
     let row = sqlx::query("PRAGMA user_version")
         .fetch_one(connection)
         .await?;

@@ -182,6 +182,7 @@ impl State {
     }
 
     pub(super) async fn close(&self) -> Result<(), StoreError> {
+        self.database.close();
         self.readers.close().await;
         self.lane.close().await
     }
@@ -193,9 +194,7 @@ impl State {
              + (SELECT coalesce(sum(length(body) + ?1), 0) FROM overlays)",
         )
         .bind(number(rule::overlay_bytes(0)));
-        let sums = self
-            .read(question, |row| row.try_get::<i64, _>(0))
-            .await?;
+        let sums = self.read(question, |row| row.try_get::<i64, _>(0)).await?;
         Ok(sums.first().map_or(0, |sum| sum.unsigned_abs()))
     }
 }

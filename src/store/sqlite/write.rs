@@ -69,12 +69,14 @@ pub(super) async fn commit(
 /// Writes the overlay unless it is there; whether it is there now.
 async fn bring_overlay(connection: &mut SqliteConnection, commit: &Commit) -> Result<bool, Error> {
     if let Some((id, body)) = &commit.overlay {
-        sqlx::query("INSERT INTO overlays (id, proof, body) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
-            .bind(id.as_bytes().as_slice())
-            .bind(proof(body).as_slice())
-            .bind(body.as_slice())
-            .execute(connection)
-            .await?;
+        sqlx::query(
+            "INSERT INTO overlays (id, proof, body) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        )
+        .bind(id.as_bytes().as_slice())
+        .bind(proof(body).as_slice())
+        .bind(body.as_slice())
+        .execute(connection)
+        .await?;
         return Ok(true);
     }
     let Some(id) = commit.mark.overlay else {
@@ -91,7 +93,10 @@ async fn bring_overlay(connection: &mut SqliteConnection, commit: &Commit) -> Re
 pub(super) fn proof(body: &[u8]) -> [u8; 8] {
     let hash = blake3::hash(body);
     let mut proof = [0; 8];
-    proof.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
+    proof
+        .iter_mut()
+        .zip(hash.as_bytes())
+        .for_each(|(to, from)| *to = *from);
     proof
 }
 

@@ -1,0 +1,41 @@
+//! The store: one suite over every home, then what only files can suffer.
+//!
+//! The rules come first and run over memory and SQLite alike; random sequences
+//! hold the two against each other. Then races, requests that go away, damaged
+//! files, killed processes and power cuts.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "helpers of tests say what they expect, as tests do"
+)]
+
+#[path = "store/support.rs"]
+mod support;
+
+#[path = "store/background.rs"]
+mod background;
+#[path = "store/cancelled.rs"]
+mod cancelled;
+#[path = "store/collecting.rs"]
+mod collecting;
+#[path = "store/damage.rs"]
+mod damage;
+#[path = "store/formats.rs"]
+mod formats;
+#[path = "store/killed.rs"]
+mod killed;
+#[path = "store/model.rs"]
+mod model;
+#[path = "store/permissions.rs"]
+mod permissions;
+#[path = "store/power.rs"]
+mod power;
+#[path = "store/races.rs"]
+mod races;
+#[path = "store/rules.rs"]
+mod rules;
+#[path = "store/speed.rs"]
+mod speed;

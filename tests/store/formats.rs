@@ -1,0 +1,81 @@
+//! Files of other versions: older ones are read, newer ones left alone.
+
+use std::path::Path;
+
+use longhaul::store::{Committed, Report};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+
+use crate::support::{blob, body, commit, marks, number, open, overlay, raw, sound};
+
+/// Makes a file from SQL.
+async fn make(file: &Path, sql: &str) {
+    let options = SqliteConnectOptions::new().filename(file);
+    let mut connection = options.create_if_missing(true).connect().await.unwrap();
+    let sql = AssertSqlSafe(sql.to_owned());
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn files_of_format_1_are_read() {
+    let folder = crate::support::folder();
+    make(&folder.path().join("state.db"), include_str!("state_1.sql")).await;
+    make(
+        &folder.path().join("journal.db"),
+        include_str!("journal_1.sql"),
+    )
+    .await;
+    let opened = open(folder.path()).await;
+    let tightened = |report: &Report| matches!(report, Report::Tightened { .. });
+    assert!(opened.reports.iter().all(tightened), "{:?}", opened.reports);
+    let store = opened.store;
+    assert_eq!(marks(&*store, &[7]).await, [commit(7, 7).mark]);
+    assert_eq!(
+        store.overlay(overlay(7)).await.unwrap(),
+        Some(b"body".to_vec())
+    );
+    assert_eq!(
+        store.blob(blob(7)).await.unwrap(),
+        Some(b"content".to_vec())
+    );
+    let learned = [("window/a".to_owned(), "200000".to_owned())];
+    assert_eq!(store.learned().await.unwrap(), learned);
+    assert_eq!(store.commit(&commit(1, 1)).await.unwrap(), Committed::Done);
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_format_is_left_alone() {
+    let folder = crate::support::folder();
+    let file = folder.path().join("state.db");
+    let store = sound(folder.path()).await;
+    store.commit(&commit(1, 1)).await.unwrap();
+    store.close().await.unwrap();
+    number(&mut raw(&file).await, "SELECT 1").await;
+    make(&file, "PRAGMA user_version = 99").await;
+    let before = std::fs::read(&file).unwrap();
+    let opened = open(folder.path()).await;
+    let expected = Report::Newer {
+        file: file.clone(),
+        found: 99,
+        known: 1,
+    };
+    assert_eq!(opened.reports, [expected]);
+    assert_eq!(marks(&*opened.store, &[1]).await, []);
+    assert_eq!(
+        opened.store.commit(&commit(2, 2)).await.unwrap(),
+        Committed::Done
+    );
+    let content = [(blob(1), body(1))];
+    opened
+        .store
+        .put_blobs(&content, longhaul::store::Moment(1))
+        .await
+        .unwrap();
+    opened.store.close().await.unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert_eq!(
+        open(folder.path()).await.store.blob(blob(1)).await.unwrap(),
+        Some(body(1))
+    );
+}
