@@ -6,9 +6,12 @@
 //! is smaller, at the rate the reported prompt itself had. A change of system or
 //! tools is such a difference too.
 
-use super::factor::{Factor, ratio, scale};
+use super::factor::{Factor, Observed, ratio, scale};
 use super::prompt::Size;
 use super::raw::Raw;
+
+/// Raw tokens of added text from which they tell the factor.
+const ENOUGH: u64 = 50;
 
 /// What upstream said about a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +109,38 @@ pub fn measure(anchor: Option<&Anchor>, now: &Size, factor: &Factor) -> Measured
             .max(1),
         exactness: Exactness::Anchored,
     }
+}
+
+/// Learns a model's factor from a prompt that was answered: by what was added
+/// since the anchor if that is enough, because then hidden thinking, pictures
+/// and all else that the rules guess at cancels out; else by the whole, if there
+/// is no anchor or little was learned so far.
+pub fn learn(factor: &mut Factor, anchor: Option<&Anchor>, now: &Size, reported: u64) -> Observed {
+    let whole = now.raw();
+    if !Factor::is_plausible(whole, reported) {
+        return Observed::Nonsense;
+    }
+    let grown = anchor.and_then(|anchor| {
+        let before = anchor.size.raw();
+        let added = Raw {
+            text: whole.text.checked_sub(before.text)?,
+            thinking: whole.thinking.checked_sub(before.thinking)?,
+            fixed: whole.fixed.checked_sub(before.fixed)?,
+        };
+        let enough = added.text >= ENOUGH && mostly_text(added);
+        let same_base = anchor.size.base.digest == now.base.digest;
+        (enough && same_base).then_some((added, reported.checked_sub(anchor.tokens)?))
+    });
+    match grown {
+        Some((added, tokens)) => factor.observe(added, tokens),
+        None if anchor.is_none() && mostly_text(whole) => factor.observe(whole, reported),
+        None if factor.evidence() < whole.text / 4 => factor.observe(whole, reported),
+        None => Observed::Uninformative,
+    }
+}
+
+fn mostly_text(raw: Raw) -> bool {
+    raw.thinking <= raw.text / 4
 }
 
 #[cfg(test)]
@@ -216,6 +251,32 @@ mod tests {
         let mut now = size(5_000, 7_000);
         now.base.raw = Raw::default();
         assert_eq!(measure(Some(&anchor), &now, &learned(1.2)).tokens, 16_200);
+    }
+
+    #[test]
+    fn what_was_added_tells_the_factor_whatever_the_rest_hides() {
+        // Half of what was reported is thinking that no rule can see.
+        let before = Anchor {
+            tokens: 20_000,
+            size: size(0, 10_000),
+        };
+        let mut factor = Factor::assumed(1.4);
+        let observed = learn(&mut factor, Some(&before), &size(0, 12_000), 22_600);
+        assert_eq!(observed, Observed::Taken);
+        assert!((factor.value() - 1.3).abs() < 0.01, "{factor:?}");
+        let nonsense = learn(&mut factor, Some(&before), &size(0, 12_000), 900_000);
+        assert_eq!(nonsense, Observed::Nonsense);
+        let crumb = learn(&mut factor, Some(&before), &size(0, 10_010), 20_013);
+        assert_eq!(crumb, Observed::Taken, "little was learned so far");
+        let mut settled = learned(1.3);
+        let crumb = learn(&mut settled, Some(&before), &size(0, 10_010), 20_013);
+        assert_eq!(crumb, Observed::Uninformative);
+        let shrunk = learn(&mut settled, Some(&before), &size(0, 4_000), 8_000);
+        assert_eq!(shrunk, Observed::Uninformative);
+        assert_eq!(
+            learn(&mut settled, None, &size(0, 4_000), 5_200),
+            Observed::Taken
+        );
     }
 
     proptest! {

@@ -4,12 +4,14 @@
 //! may only afford a share of a large history. Text is read in chunks, and a
 //! credit that grows by that share with every chunk says which of them are
 //! tokenised: they lie evenly spaced over everything that is counted, and the
-//! same text gives the same count. What lies between is charged at the rate of
-//! the chunks around it, rounded up: never at a guess by bytes.
+//! same text gives the same count. What lies between is charged, rounded up, by
+//! its words, numbers and signs, which are cheap to count, at the rate that
+//! these had in the samples: never at a guess by bytes.
 //!
-//! The error, measured on twelve recorded agent sessions of 17 KB to 1.1 MB cut
-//! down to a budget of 64 KB each, is within ERROR; at the default budget it is
-//! within ERROR, and none at all below 256 KB.
+//! The error, measured on twelve recorded agent sessions of 17 KB to 1.1 MB: at
+//! the default budget from exact to 2.4% above, at a quarter of it from 0.4% below
+//! to 3.9% above. Samples lean upwards because each cut costs a
+//! little.
 
 use super::text::{Form, chunks};
 use super::tokenizer::{self, Counted, PIECE};
@@ -20,10 +22,10 @@ pub const BUDGET: u64 = 256 * 1024;
 /// Bytes of a chunk when not all are tokenised. Small, because many small
 /// samples tell more than few large ones; not smaller, because every cut costs
 /// half a token.
-const SAMPLE: usize = 1024;
+const SAMPLE: usize = 512;
 
-/// Bytes of a text's own samples from which its own rate is trusted.
-const OWN_RATE: u64 = 8 * 1024;
+/// Units of a text's own samples from which its own rate is trusted.
+const OWN_RATE: u64 = 1024;
 
 /// Counts the texts of one request.
 #[derive(Debug)]
@@ -32,26 +34,27 @@ pub struct Counter {
     share: Option<(u64, u64)>,
     /// Bytes that may be tokenised now, times the second number of the share.
     credit: u64,
-    sampled: Rate,
+    /// The rate of texts too short to have one of their own.
+    pool: Rate,
     tokenised: u64,
 }
 
-/// Tokens that some bytes came to.
+/// Tokens that some units came to.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rate {
     tokens: u64,
-    bytes: u64,
+    units: u64,
 }
 
 impl Rate {
-    fn add(&mut self, tokens: u64, bytes: u64) {
+    fn add(&mut self, tokens: u64, units: u64) {
         self.tokens += tokens;
-        self.bytes += bytes;
+        self.units += units;
     }
 
-    /// What so many bytes come to.
-    fn of(self, bytes: u64) -> u64 {
-        (self.tokens.saturating_mul(bytes)).div_ceil(self.bytes.max(1))
+    /// What so many units come to.
+    fn of(self, units: u64) -> u64 {
+        (self.tokens.saturating_mul(units)).div_ceil(self.units.max(1))
     }
 }
 
@@ -61,7 +64,11 @@ impl Counter {
         Self {
             share: None,
             credit: 0,
-            sampled: Rate::default(),
+            // A unit is about a token, until samples say otherwise.
+            pool: Rate {
+                tokens: 64,
+                units: 64,
+            },
             tokenised: 0,
         }
     }
@@ -72,8 +79,8 @@ impl Counter {
         let mut counter = Self::exact();
         if ahead > budget {
             counter.share = Some((budget, ahead));
-            // The first chunk is tokenised: there is a rate from the start.
-            counter.credit = (SAMPLE as u64 + 16).min(budget).saturating_mul(ahead);
+            // The first chunk is tokenised.
+            counter.credit = (SAMPLE as u64).saturating_mul(ahead);
         }
         counter
     }
@@ -99,25 +106,37 @@ impl Counter {
     }
 
     fn count(&mut self, bytes: &[u8], form: Form) -> u64 {
-        let size = self.share.map_or(PIECE, |_| SAMPLE);
-        let (mut own, mut skipped) = (Rate::default(), 0);
-        chunks(bytes, form, size, |chunk| {
+        if self.share.is_none() {
+            let mut tokens = 0;
+            chunks(bytes, form, PIECE, |chunk| tokens += self.tokenise(chunk));
+            return tokens;
+        }
+        let (mut own, mut exact, mut skipped) = (Rate::default(), 0, 0);
+        chunks(bytes, form, SAMPLE, |chunk| {
             let length = tokenizer::length(chunk);
             if self.affords(length) {
-                let Counted { tokens, bytes } = tokenizer::count(chunk);
-                self.tokenised += bytes;
-                own.add(tokens, length);
+                let tokens = self.tokenise(chunk);
+                exact += tokens;
+                // A short chunk is met as seldom as it is short, and then stands
+                // for as much text as a whole one.
+                let weight = |count: u64| count * SAMPLE as u64 / length.max(1);
+                own.add(weight(tokens), weight(units(chunk)));
             } else {
-                skipped += length;
+                skipped += units(chunk);
             }
         });
-        self.sampled.add(own.tokens, own.bytes);
-        let rate = if own.bytes >= OWN_RATE {
-            own
-        } else {
-            self.sampled
-        };
-        own.tokens + rate.of(skipped)
+        // A text with samples enough speaks for itself, and for itself only.
+        if own.units >= OWN_RATE {
+            return exact + own.of(skipped);
+        }
+        self.pool.add(own.tokens, own.units);
+        exact + self.pool.of(skipped)
+    }
+
+    fn tokenise(&mut self, chunk: &str) -> u64 {
+        let Counted { tokens, bytes } = tokenizer::count(chunk);
+        self.tokenised += bytes;
+        tokens
     }
 
     fn affords(&mut self, length: u64) -> bool {
@@ -125,13 +144,59 @@ impl Counter {
             return true;
         };
         self.credit = self.credit.saturating_add(length.saturating_mul(budget));
-        let price = length.saturating_mul(ahead);
-        // The second condition holds if there is more text than was announced.
+        let price = (SAMPLE as u64).saturating_mul(ahead);
+        // There may be more text than was announced.
         let affordable = price <= self.credit && self.tokenised + length <= budget;
         if affordable {
             self.credit -= price;
         }
         affordable
+    }
+}
+
+/// About how many tokens a text has, as one can see without a vocabulary: its
+/// words, cut where their case changes, its numbers and its signs.
+fn units(text: &str) -> u64 {
+    let (mut units, mut last, mut length) = (0, Class::White, 0);
+    for byte in text.bytes() {
+        let class = Class::of(byte);
+        let goes_on = class == last || (last == Class::Upper && class == Class::Lower);
+        length = if goes_on { length + 1 } else { 1 };
+        let longest = match class {
+            // White space goes with the word after it.
+            Class::White => 16,
+            Class::Lower | Class::Upper => 8,
+            Class::Digit | Class::Sign => 3,
+            Class::Foreign => 4,
+        };
+        if length % longest == 1 && (class != Class::White || length > 1 || byte == b'\n') {
+            units += 1;
+        }
+        last = class;
+    }
+    units.max(1)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    White,
+    Lower,
+    Upper,
+    Digit,
+    Sign,
+    Foreign,
+}
+
+impl Class {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b'a'..=b'z' => Self::Lower,
+            b'A'..=b'Z' => Self::Upper,
+            b'0'..=b'9' => Self::Digit,
+            0..=b' ' => Self::White,
+            0x80.. => Self::Foreign,
+            _ => Self::Sign,
+        }
     }
 }
 
@@ -193,12 +258,12 @@ mod tests {
         let exact = Counter::exact().text(&text);
         for budget in [16 * 1024, 64 * 1024] {
             let mut counter = Counter::bounded(budget, text.len() as u64);
-            let counted = counter.text(&text);
+            let sampled = counter.text(&text);
             assert!(counter.tokenised() <= budget);
             assert!(counter.tokenised() >= budget / 2, "the budget is used");
             assert!(
-                counted.abs_diff(exact) * 100 <= exact * 4,
-                "{counted} {exact}"
+                sampled.abs_diff(exact) * 100 <= exact * 4,
+                "{sampled} {exact}"
             );
         }
     }
@@ -208,19 +273,19 @@ mod tests {
         let text = mixed(8_000);
         let exact: u64 = text.lines().map(|line| Counter::exact().text(line)).sum();
         let mut counter = Counter::bounded(32 * 1024, text.len() as u64);
-        let counted: u64 = text.lines().map(|line| counter.text(line)).sum();
+        let sampled: u64 = text.lines().map(|line| counter.text(line)).sum();
         assert!(counter.tokenised() <= 32 * 1024);
         assert!(
-            counted.abs_diff(exact) * 100 <= exact * 8,
-            "{counted} {exact}"
+            sampled.abs_diff(exact) * 100 <= exact * 8,
+            "{sampled} {exact}"
         );
     }
 
     #[test]
     fn more_text_than_was_announced_does_not_break_the_bound() {
         let mut counter = Counter::bounded(8 * 1024, 9 * 1024);
-        let counted = counter.text(&mixed(8_000));
-        assert!(counted > 50_000 && counter.tokenised() <= 8 * 1024);
+        let sampled = counter.text(&mixed(8_000));
+        assert!(sampled > 50_000 && counter.tokenised() <= 8 * 1024);
     }
 
     #[test]

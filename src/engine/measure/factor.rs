@@ -14,8 +14,8 @@ const LOWEST: f64 = 0.5;
 const HIGHEST: f64 = 3.0;
 
 /// Reported tokens outside of these multiples of the raw count are nonsense.
-const NONSENSE_BELOW: f64 = 0.25;
-const NONSENSE_ABOVE: f64 = 5.0;
+const NONSENSE_BELOW: f64 = 0.15;
+const NONSENSE_ABOVE: f64 = 8.0;
 
 /// Raw tokens of evidence that are remembered; what comes later weighs at least
 /// its share against them.
@@ -67,6 +67,11 @@ impl Factor {
     /// Whether any reply has been learned from.
     pub fn is_learned(&self) -> bool {
         self.evidence > 0
+    }
+
+    /// Raw tokens it was learned from, as far as they are remembered.
+    pub fn evidence(&self) -> u64 {
+        self.evidence
     }
 
     /// Tokens of a raw count, rounded up.

@@ -29,7 +29,7 @@ mod text;
 mod tokenizer;
 mod window;
 
-pub use anchor::{Anchor, Exactness, Measured, measure};
+pub use anchor::{Anchor, Exactness, Measured, learn, measure};
 pub use counter::{BUDGET, Counter};
 pub use factor::{Factor, Observed};
 pub use prior::prior;

@@ -279,7 +279,9 @@ fn elements<'a>(list: &'a [u8], mut each: impl FnMut(&'a [u8])) {
 mod tests {
     use super::*;
 
-    fn parts(source: &str, of: fn(&[u8], &mut dyn FnMut(Part<'_>))) -> Vec<String> {
+    type Rule = fn(&[u8], &mut dyn FnMut(Part<'_>));
+
+    fn parts(source: &str, of: Rule) -> Vec<String> {
         let mut all = Vec::new();
         of(source.as_bytes(), &mut |part| {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -20,16 +20,11 @@ const SINCE: (u32, u32) = (4, 7);
 /// The factor of a model of which nothing has been learned yet.
 pub fn prior(model: &str) -> Factor {
     let model = model.to_ascii_lowercase();
+    let public = ["gpt-", "chatgpt", "o1", "o3", "o4"];
     let assumed = match model.split_once("claude") {
         Some((_, rest)) if version(rest).is_some_and(|version| version < SINCE) => OLDER,
-        Some(_) => NEWER,
-        None if ["gpt-", "chatgpt", "o1", "o3", "o4"]
-            .iter()
-            .any(|name| model.contains(name)) =>
-        {
-            PUBLIC
-        }
-        None => NEWER,
+        None if public.iter().any(|name| model.contains(name)) => PUBLIC,
+        _ => NEWER,
     };
     Factor::assumed(assumed)
 }

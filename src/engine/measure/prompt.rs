@@ -93,7 +93,7 @@ pub fn raw_prompt(bytes: &[u8], body: &Body, budget: u64) -> Size {
 /// The raw count of a message.
 pub fn raw_message(bytes: &[u8], message: &Message, counter: &mut Counter) -> Raw {
     count(counter, |sink| {
-        parts::content(message.content.of(bytes), sink)
+        parts::content(message.content.of(bytes), sink);
     })
 }
 

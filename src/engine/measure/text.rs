@@ -30,11 +30,15 @@ pub(super) fn chunks(bytes: &[u8], form: Form, size: usize, mut sink: impl FnMut
     };
     let mut rest = bytes;
     while let Some(first) = rest.first() {
+        // No further than what is copied next: to look through all that is left
+        // each time would cost the square of a long text.
+        let room = size.saturating_sub(buffer.len()).max(1).min(rest.len());
+        let ahead = rest.get(..room).unwrap_or(rest);
         let stop = match form {
             Form::Plain => None,
-            Form::Escaped => memchr::memchr(b'\\', rest),
-            Form::Json if in_string => memchr::memchr2(b'\\', b'"', rest),
-            Form::Json => rest.iter().position(|byte| special(*byte)),
+            Form::Escaped => memchr::memchr(b'\\', ahead),
+            Form::Json if in_string => memchr::memchr2(b'\\', b'"', ahead),
+            Form::Json => ahead.iter().position(|byte| special(*byte)),
         };
         match (stop, first) {
             (Some(0), b'\\') => {
@@ -55,10 +59,9 @@ pub(super) fn chunks(bytes: &[u8], form: Form, size: usize, mut sink: impl FnMut
             // White space between the tokens of JSON.
             (Some(0), _) => rest = rest.get(1..).unwrap_or(&[]),
             _ => {
-                let room = size.saturating_sub(buffer.len()).max(1);
-                let end = character_end(rest, stop.unwrap_or(rest.len()).min(room));
-                let (ahead, after) = rest.split_at(end);
-                copy(ahead, &mut buffer);
+                let end = character_end(rest, stop.unwrap_or(room));
+                let (plain, after) = rest.split_at(end);
+                copy(plain, &mut buffer);
                 rest = after;
             }
         }
@@ -182,7 +185,7 @@ mod tests {
     fn bytes_that_are_no_text_are_survived() {
         let mut whole = String::new();
         chunks(b"a\xff\xfe\\u\xffb\x80", Form::Escaped, 4, |chunk| {
-            whole.push_str(chunk)
+            whole.push_str(chunk);
         });
         assert!(whole.starts_with('a') && whole.contains('b'));
     }
