@@ -8,6 +8,7 @@ pub mod body;
 pub mod canonical;
 pub mod encoding;
 pub mod observe;
+mod quote;
 pub mod reply;
 pub mod scan;
 mod split;
