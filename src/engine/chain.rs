@@ -191,7 +191,7 @@ mod tests {
         for message in body.messages() {
             let mut form = Vec::new();
             canonical(&source, &body, message, |piece| {
-                form.extend_from_slice(piece)
+                form.extend_from_slice(piece);
             });
             // However it happens to be cut into pieces.
             last = link(last, form.chunks(7));

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::scan::{Span, Unclear, says};
+use super::scan::{Span, Unclear, says, spoken};
 
 /// A body, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +41,17 @@ pub enum Role {
     System,
     /// Somebody the API may one day add.
     Other,
+}
+
+impl Role {
+    pub(super) fn named(name: &[u8]) -> Self {
+        match &*spoken(name) {
+            b"user" => Self::User,
+            b"assistant" => Self::Assistant,
+            b"system" => Self::System,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// A message.
@@ -82,20 +93,17 @@ pub enum Kind {
 }
 
 impl Kind {
-    const NAMES: [(&'static str, Self); 8] = [
-        ("text", Self::Text),
-        ("image", Self::Image),
-        ("document", Self::Document),
-        ("thinking", Self::Thinking),
-        ("redacted_thinking", Self::Thinking),
-        ("tool_use", Self::ToolUse),
-        ("tool_result", Self::ToolResult),
-        ("compaction", Self::Compaction),
-    ];
-
     pub(super) fn named(name: &[u8]) -> Self {
-        let found = Self::NAMES.iter().find(|(known, _)| says(name, known));
-        found.map_or(Self::Other, |(_, kind)| *kind)
+        match &*spoken(name) {
+            b"text" => Self::Text,
+            b"image" => Self::Image,
+            b"document" => Self::Document,
+            b"thinking" | b"redacted_thinking" => Self::Thinking,
+            b"tool_use" => Self::ToolUse,
+            b"tool_result" => Self::ToolResult,
+            b"compaction" => Self::Compaction,
+            _ => Self::Other,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod canonical;
 pub mod encoding;
 pub mod observe;
 pub mod refusal;
+mod quote;
 pub mod reply;
 pub mod scan;
 pub mod splice;

@@ -6,7 +6,10 @@
 //! strings and brackets, because it goes upstream as it is and is judged there.
 //! Nothing recurses: depth is a counter with a limit.
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use super::quote;
 
 /// The deepest nesting that is followed.
 const DEPTH: usize = 512;
@@ -190,17 +193,10 @@ impl<'a> Cursor<'a> {
         if self.next_byte() != Some(b'"') {
             return Err(Unclear::NotJson(start));
         }
-        self.at += 1;
-        loop {
-            let rest = self.bytes.get(self.at..).unwrap_or(&[]);
-            let found = memchr::memchr2(b'"', b'\\', rest).ok_or(Unclear::NotJson(start))?;
-            let quote = rest.get(found) == Some(&b'"');
-            // An escape is two bytes; the digits of a longer one need no care.
-            self.at += found + if quote { 1 } else { 2 };
-            if quote {
-                return Ok(Span::new(start, self.at));
-            }
-        }
+        let inside = self.bytes.get(start + 1..).unwrap_or(&[]);
+        let length = quote::end(inside).ok_or(Unclear::NotJson(start))?;
+        self.at = start + length + 2;
+        Ok(Span::new(start, self.at))
     }
 
     /// A value of any kind, and past it.
@@ -265,16 +261,25 @@ enum Separator {
     End,
 }
 
-/// Whether a string, quotes included, says `name`, however it is escaped.
-pub fn says(string: &[u8], name: &str) -> bool {
+/// What a string, quotes included, says, however it is escaped. One that cannot
+/// be unescaped says what it looks like, which is no name that anybody knows,
+/// because those have no backslash.
+pub fn spoken(string: &[u8]) -> Cow<'_, [u8]> {
     let inner = string
         .strip_prefix(b"\"")
         .and_then(|rest| rest.strip_suffix(b"\""))
         .unwrap_or(string);
-    if memchr::memchr(b'\\', inner).is_none() {
-        return inner == name.as_bytes();
+    if !inner.contains(&b'\\') {
+        return Cow::Borrowed(inner);
     }
-    serde_json::from_slice::<String>(string).is_ok_and(|unescaped| unescaped == name)
+    serde_json::from_slice::<String>(string).map_or(Cow::Borrowed(inner), |unescaped| {
+        Cow::Owned(unescaped.into_bytes())
+    })
+}
+
+/// Whether a string, quotes included, says `name`, however it is escaped.
+pub fn says(string: &[u8], name: &str) -> bool {
+    *spoken(string) == *name.as_bytes()
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 //! twice: readers differ in which one counts, and to guess wrong would be to see
 //! another conversation than the model does.
 
+use std::borrow::Cow;
+
 use super::body::{Block, Body, Field, Kind, Mark, Message, Role};
-use super::scan::{Cursor, Key, Span, Unclear, says};
+use super::scan::{Cursor, Key, Span, Unclear, says, spoken};
 
 /// The most top-level fields; the API knows some thirty.
 const FIELDS: usize = 256;
@@ -15,7 +17,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Body, Unclear> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(Unclear::TooLarge);
     }
-    std::str::from_utf8(bytes).map_err(|error| Unclear::NotUtf8(error.valid_up_to()))?;
+    check_utf8(bytes)?;
     let mut splitter = Splitter {
         bytes,
         body: Body::default(),
@@ -24,6 +26,15 @@ pub(super) fn split(bytes: &[u8]) -> Result<Body, Unclear> {
     splitter.object(&mut cursor)?;
     cursor.finish()?;
     Ok(splitter.body)
+}
+
+/// The quick check says only that something is wrong, the thorough one where.
+fn check_utf8(bytes: &[u8]) -> Result<(), Unclear> {
+    if simdutf8::basic::from_utf8(bytes).is_ok() {
+        return Ok(());
+    }
+    let checked = std::str::from_utf8(bytes).map(|_| ());
+    checked.map_err(|error| Unclear::NotUtf8(error.valid_up_to()))
 }
 
 struct Splitter<'a> {
@@ -40,16 +51,17 @@ fn once<T>(place: &mut Option<T>, value: T, key: &Key) -> Result<(), Unclear> {
     Ok(())
 }
 
-impl Splitter<'_> {
-    fn is(&self, key: &Key, name: &str) -> bool {
-        says(key.span.of(self.bytes), name)
+impl<'a> Splitter<'a> {
+    fn name(&self, key: &Key) -> Cow<'a, [u8]> {
+        spoken(key.span.of(self.bytes))
     }
 
     fn object(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Unclear> {
         cursor.expect(b'{')?;
         let mut first = true;
         while let Some(key) = cursor.key(&mut first)? {
-            let value = if self.is(&key, "messages") {
+            let name = self.name(&key);
+            let value = if &*name == b"messages" {
                 if !self.body.messages.is_empty() {
                     return Err(Unclear::DuplicateKey(key.span.start()));
                 }
@@ -59,7 +71,7 @@ impl Splitter<'_> {
             };
             let cut = cursor.member(&key, value);
             let key = key.span;
-            if self.body.fields.len() >= FIELDS || self.has_field(key) {
+            if self.body.fields.len() >= FIELDS || self.has_field(&name) {
                 return Err(Unclear::DuplicateKey(key.start()));
             }
             self.body.fields.push(Field { key, value, cut });
@@ -68,12 +80,9 @@ impl Splitter<'_> {
     }
 
     /// Escaped and plain spellings of one key are the same key.
-    fn has_field(&self, key: Span) -> bool {
-        let name = serde_json::from_slice::<String>(key.of(self.bytes)).unwrap_or_default();
-        let fields = self.body.fields.iter();
-        fields
-            .into_iter()
-            .any(|f| says(f.key.of(self.bytes), &name))
+    fn has_field(&self, name: &[u8]) -> bool {
+        let mut fields = self.body.fields.iter();
+        fields.any(|field| *spoken(field.key.of(self.bytes)) == *name)
     }
 
     fn messages(&mut self, cursor: &mut Cursor<'_>) -> Result<Span, Unclear> {
@@ -96,20 +105,24 @@ impl Splitter<'_> {
         let (mut role, mut content, mut is_string) = (None, None, false);
         let (mut is_plain, mut first) = (true, true);
         while let Some(key) = cursor.key(&mut first)? {
-            if self.is(&key, "role") {
-                let value = cursor.value()?;
-                once(&mut role, self.role(value), &key)?;
-            } else if self.is(&key, "content") {
-                is_string = cursor.peek() != Some(b'[');
-                let value = if is_string {
-                    cursor.string()?
-                } else {
-                    self.blocks(cursor)?
-                };
-                once(&mut content, value, &key)?;
-            } else {
-                is_plain = false;
-                cursor.value()?;
+            match &*self.name(&key) {
+                b"role" => {
+                    let value = cursor.value()?;
+                    once(&mut role, Role::named(value.of(self.bytes)), &key)?;
+                }
+                b"content" => {
+                    is_string = cursor.peek() != Some(b'[');
+                    let value = if is_string {
+                        cursor.string()?
+                    } else {
+                        self.blocks(cursor)?
+                    };
+                    once(&mut content, value, &key)?;
+                }
+                _ => {
+                    is_plain = false;
+                    cursor.value()?;
+                }
             }
         }
         let span = begin.up_to(cursor);
@@ -125,17 +138,6 @@ impl Splitter<'_> {
             blocks: range(blocks, self.body.blocks.len()),
             marks: range(marks, self.body.marks.len()),
         })
-    }
-
-    fn role(&self, value: Span) -> Role {
-        let name = value.of(self.bytes);
-        let known = [
-            ("user", Role::User),
-            ("assistant", Role::Assistant),
-            ("system", Role::System),
-        ];
-        let found = known.iter().find(|(known, _)| says(name, known));
-        found.map_or(Role::Other, |(_, role)| *role)
     }
 
     fn blocks(&mut self, cursor: &mut Cursor<'_>) -> Result<Span, Unclear> {
@@ -179,42 +181,35 @@ impl Splitter<'_> {
         key: &Key,
         found: &mut Found,
     ) -> Result<(), Unclear> {
-        let name = key.span.of(self.bytes);
-        if says(name, "content") && cursor.peek() == Some(b'[') {
+        let name = self.name(key);
+        if &*name == b"content" && cursor.peek() == Some(b'[') {
             let value = self.nested(cursor, found)?;
             return once(&mut found.payload, value, key);
         }
         let value = cursor.value()?;
-        if says(name, "type") {
-            return once(&mut found.kind, Kind::named(value.of(self.bytes)), key);
-        }
-        if says(name, "cache_control") {
-            let mark = Mark {
-                block: at(self.body.blocks.len()),
-                is_nested: false,
-                value,
-                cut: cursor.member(key, value),
-            };
-            self.body.marks.push(mark);
-            return once(&mut found.mark, (), key);
-        }
-        if says(name, "text") {
-            once(&mut found.text, (), key)?;
-            return once(&mut found.payload, value, key);
-        }
-        found.has_others = true;
-        if says(name, "id") || says(name, "tool_use_id") {
-            once(&mut found.id, value, key)
-        } else if says(name, "name") {
-            once(&mut found.name, value, key)
-        } else if says(name, "thinking") || says(name, "input") || says(name, "content") {
-            once(&mut found.payload, value, key)
-        } else if says(name, "signature") || says(name, "data") {
-            once(&mut found.seal, value, key)
-        } else if says(name, "is_error") {
-            once(&mut found.is_error, value.of(self.bytes) == b"true", key)
-        } else {
-            Ok(())
+        found.has_others |= !matches!(&*name, b"type" | b"text" | b"cache_control");
+        match &*name {
+            b"type" => once(&mut found.kind, Kind::named(value.of(self.bytes)), key),
+            b"cache_control" => {
+                let mark = Mark {
+                    block: at(self.body.blocks.len()),
+                    is_nested: false,
+                    value,
+                    cut: cursor.member(key, value),
+                };
+                self.body.marks.push(mark);
+                once(&mut found.mark, (), key)
+            }
+            b"text" => {
+                once(&mut found.text, (), key)?;
+                once(&mut found.payload, value, key)
+            }
+            b"id" | b"tool_use_id" => once(&mut found.id, value, key),
+            b"name" => once(&mut found.name, value, key),
+            b"thinking" | b"input" | b"content" => once(&mut found.payload, value, key),
+            b"signature" | b"data" => once(&mut found.seal, value, key),
+            b"is_error" => once(&mut found.is_error, value.of(self.bytes) == b"true", key),
+            _ => Ok(()),
         }
     }
 
@@ -234,17 +229,21 @@ impl Splitter<'_> {
             let (mut first, mut marked) = (true, None);
             while let Some(key) = cursor.key(&mut first)? {
                 let value = cursor.value()?;
-                if self.is(&key, "cache_control") {
-                    once(&mut marked, (), &key)?;
-                    let cut = cursor.member(&key, value);
-                    self.body.marks.push(Mark {
-                        block,
-                        is_nested: true,
-                        value,
-                        cut,
-                    });
-                } else if self.is(&key, "type") {
-                    found.has_tool_references |= says(value.of(self.bytes), "tool_reference");
+                match &*self.name(&key) {
+                    b"cache_control" => {
+                        once(&mut marked, (), &key)?;
+                        let cut = cursor.member(&key, value);
+                        self.body.marks.push(Mark {
+                            block,
+                            is_nested: true,
+                            value,
+                            cut,
+                        });
+                    }
+                    b"type" => {
+                        found.has_tool_references |= says(value.of(self.bytes), "tool_reference");
+                    }
+                    _ => {}
                 }
             }
         }

@@ -1,0 +1,113 @@
+//! What understanding a body costs, against the least that could be done to it.
+//!
+//! `cargo bench --bench views`. The floor is one copy of the body and one fast
+//! hash over it, since every byte has to be moved and looked at. The rows of a
+//! round alternate, so that a disturbance hits all of them, and the best round
+//! of each counts: the ratios hold on any machine, the times only on this one.
+//! The last body has its bytes in many small messages: what a byte costs must
+//! not depend on how long a history is. To measure one more thing, add a [`Row`].
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    clippy::format_push_string,
+    missing_docs
+)]
+
+mod history;
+
+use std::alloc::System;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use highway::{HighwayHash, HighwayHasher};
+use longhaul::engine::{chain, swift};
+use longhaul::wire::body::Body;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// What is measured, bytes, messages.
+const BODIES: [(&str, usize, usize); 5] = [
+    ("14 KB", 14_000, 8),
+    ("1 MB", 1_000_000, 270),
+    ("8 MB", 8_000_000, 2169),
+    ("1 MB in 10 messages", 1_000_000, 10),
+    ("1 MB in 1,000 messages", 1_000_000, 1000),
+];
+
+/// One line of the table: its name, and what it does to a body.
+type Row<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
+fn row<'a, T>(name: &'a str, mut work: impl FnMut() -> T + 'a) -> Row<'a> {
+    (name, Box::new(move || drop(black_box(work()))))
+}
+
+fn rows<'a>(bytes: &'a [u8], body: &'a Body, copy: &'a mut Vec<u8>) -> Vec<Row<'a>> {
+    let key = swift::Key::new([7; 32]);
+    let other = key.clone();
+    let hash = || HighwayHasher::new(highway::Key([7; 4])).hash128(black_box(bytes));
+    vec![
+        row("floor: copy and hash once", move || {
+            copy.clear();
+            copy.extend_from_slice(black_box(bytes));
+            hash()
+        }),
+        row("hash once", hash),
+        row("check UTF-8", || {
+            simdutf8::basic::from_utf8(black_box(bytes)).is_ok()
+        }),
+        row("split, UTF-8 check included", || {
+            Body::split(black_box(bytes))
+        }),
+        row("swift chain", move || {
+            swift::swift(&key, "tenant", black_box(bytes), body)
+        }),
+        row("split and swift chain", move || {
+            let body = Body::split(black_box(bytes)).unwrap();
+            swift::swift(&other, "tenant", bytes, &body)
+        }),
+        row("BLAKE3 chain", || {
+            chain::chain("tenant", black_box(bytes), body)
+        }),
+    ]
+}
+
+fn main() {
+    // Cargo passes arguments meant for its own harness; only a number is ours.
+    let rounds: u32 = std::env::args()
+        .find_map(|text| text.parse().ok())
+        .unwrap_or(200);
+    for (name, size, messages) in BODIES {
+        let bytes = history::history(size, messages);
+        let body = Body::split(&bytes).unwrap();
+        let (length, count) = (bytes.len(), body.messages().len());
+        println!("\n### {name}: {length} bytes, {count} messages\n");
+        println!("| | best | ms per MB | to the floor | allocations |");
+        println!("|---|---|---|---|---|");
+        let mut copy = Vec::with_capacity(length);
+        let mut rows = rows(&bytes, &body, &mut copy);
+        // About as many bytes for every size, and no fewer than ten rounds.
+        let rounds = (rounds * 1_000_000 / u32::try_from(length).unwrap()).clamp(10, 5000);
+        let mut best = vec![Duration::MAX; rows.len()];
+        for _ in 0..rounds {
+            for ((_, work), best) in rows.iter_mut().zip(&mut best) {
+                let begin = Instant::now();
+                work();
+                *best = begin.elapsed().min(*best);
+            }
+        }
+        for ((name, work), time) in rows.iter_mut().zip(&best) {
+            let region = Region::new(ALLOCATOR);
+            work();
+            let change = region.change();
+            let allocations = change.allocations + change.reallocations;
+            let milliseconds = time.as_secs_f64() * 1000.0;
+            let each = milliseconds * 1e6 / length as f64;
+            let ratio = time.as_secs_f64() / best[0].as_secs_f64();
+            println!("| {name} | {milliseconds:.4} ms | {each:.3} | {ratio:.2} | {allocations} |");
+        }
+    }
+}
