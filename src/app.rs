@@ -249,7 +249,10 @@ fn secret() -> [u8; 32] {
     let mut secret = [0; 32];
     let random = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
     let bytes = random.iter().flat_map(|uuid| uuid.into_bytes());
-    secret.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+    secret
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = from);
     secret
 }
 

@@ -179,9 +179,7 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
         let [first, .., _] = shown.as_slice() else {
             return placement;
         };
-        placement
-            .changes
-            .push(Splice::remove(first.cut.range()));
+        placement.changes.push(Splice::remove(first.cut.range()));
     }
     match wanted {
         Wanted::Segment => placement.segment = lifetime.mark(),
@@ -336,19 +334,20 @@ fn unmarked(conversation: &Conversation<'_>, (message, block): Place) -> bool {
 }
 
 /// Positions from one block to a later one, as a view shows them.
-fn positions(
-    conversation: &Conversation<'_>,
-    overlay: &Overlay,
-    from: Place,
-    to: Place,
-) -> usize {
+fn positions(conversation: &Conversation<'_>, overlay: &Overlay, from: Place, to: Place) -> usize {
     let gone = |at: usize| {
         let edits = overlay.edits_of(at).iter();
         edits.filter(|edit| edit.change == Change::Gone).count()
     };
     let between: usize = (from.0..to.0)
         .filter(|at| overlay.shows(*at))
-        .map(|at| conversation.blocks(at).len().max(1).saturating_sub(gone(at)))
+        .map(|at| {
+            conversation
+                .blocks(at)
+                .len()
+                .max(1)
+                .saturating_sub(gone(at))
+        })
         .sum();
     (between + to.1).saturating_sub(from.1)
 }

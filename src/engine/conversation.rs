@@ -118,9 +118,7 @@ impl<'a> Conversation<'a> {
         let last = (0..self.len())
             .rev()
             .find(|at| self.role(*at) != Some(Role::System));
-        last.is_some_and(|at| {
-            self.role(at) == Some(Role::User) && self.has(at, Kind::ToolResult)
-        })
+        last.is_some_and(|at| self.role(at) == Some(Role::User) && self.has(at, Kind::ToolResult))
     }
 
     /// Whether a tail may start at this message.
@@ -347,7 +345,14 @@ mod tests {
     fn the_api_s_own_summary_is_the_head() {
         let summary =
             json!({"role": "assistant", "content": [{"type": "compaction", "content": "so far"}]});
-        let history = [summary, user("go"), says("1"), user("2"), says("3"), user("4")];
+        let history = [
+            summary,
+            user("go"),
+            says("1"),
+            user("2"),
+            says("3"),
+            user("4"),
+        ];
         assert_eq!(with(&history, |c| c.head()), 1);
         assert_eq!(with(&history, |c| c.cut_points(false)), [2, 3, 4]);
     }
@@ -364,10 +369,7 @@ mod tests {
         ];
         let found = with(&history, |c| c.calls());
         let results: Vec<_> = found.iter().map(|call| call.result).collect();
-        assert_eq!(
-            results,
-            [Some((2, 1)), Some((2, 0)), Some((4, 0)), None]
-        );
+        assert_eq!(results, [Some((2, 1)), Some((2, 0)), Some((4, 0)), None]);
     }
 
     #[test]

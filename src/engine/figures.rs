@@ -139,10 +139,7 @@ impl Figures {
     pub fn anchor(&self) -> Option<Anchor> {
         let tokens = self.prompt?;
         let (_, size) = self.sizes();
-        Some(Anchor {
-            tokens,
-            size,
-        })
+        Some(Anchor { tokens, size })
     }
 
     /// The overlay another model has in this lineage, if it is known.
@@ -200,7 +197,10 @@ mod tests {
         let read = Figures::read(&figures.store());
         assert_eq!(read.sizes(), (history, view));
         assert_eq!(read.overlay_of("a"), Some(None));
-        assert_eq!(read.overlay_of("b"), Some(Some(OverlayId::from_bytes([9; 32]))));
+        assert_eq!(
+            read.overlay_of("b"),
+            Some(Some(OverlayId::from_bytes([9; 32])))
+        );
         assert_eq!(read.overlay_of("c"), None);
         assert_eq!(read.basis(), figures.basis());
     }

@@ -93,7 +93,9 @@ impl Walk<'_> {
     /// A system message may also follow an assistant's turn that ends with the
     /// result of a server's tool, which is of a kind not known here.
     fn server_tool_before(&self, at: usize) -> bool {
-        let before = at.checked_sub(1).and_then(|at| self.body.messages().get(at));
+        let before = at
+            .checked_sub(1)
+            .and_then(|at| self.body.messages().get(at));
         before.is_some_and(|message| {
             let last = self.body.blocks(message).last();
             message.role == Role::Assistant && last.is_some_and(|block| block.kind == Kind::Other)
@@ -115,7 +117,12 @@ impl Walk<'_> {
         }
         self.others |= message.is_string && message.role == Role::User;
         for block in blocks {
-            let id = || block.id.map(|id| id.of(self.bytes).to_vec()).unwrap_or_default();
+            let id = || {
+                block
+                    .id
+                    .map(|id| id.of(self.bytes).to_vec())
+                    .unwrap_or_default()
+            };
             match (message.role, block.kind) {
                 (Role::Assistant, Kind::ToolUse) => {
                     let id = id();
@@ -192,7 +199,8 @@ mod tests {
     #[test]
     fn legal_histories_have_no_fault() {
         let system = json!({"role": "system", "content": "s"});
-        let summary = json!({"role": "assistant", "content": [{"type": "compaction", "content": "s"}]});
+        let summary =
+            json!({"role": "assistant", "content": [{"type": "compaction", "content": "s"}]});
         for messages in [
             json!([user("a")]),
             json!([user("a"), call(&["x", "y"]), result(&["y", "x"]), user("b")]),
@@ -212,19 +220,37 @@ mod tests {
         let raw = serde_json::to_vec(&system).unwrap();
         let rows = [
             (
-                json!([user("a"), call(&["x", "y"]), result(&["x"]), call(&["z"]), result(&["z"])]),
+                json!([
+                    user("a"),
+                    call(&["x", "y"]),
+                    result(&["x"]),
+                    call(&["z"]),
+                    result(&["z"])
+                ]),
                 vec![Fault::Unanswered(id("y"))],
             ),
-            (json!([user("a"), result(&["x"])]), vec![Fault::Orphan(id("x"))]),
+            (
+                json!([user("a"), result(&["x"])]),
+                vec![Fault::Orphan(id("x"))],
+            ),
             (
                 json!([user("a"), call(&["x"]), user("b"), result(&["x"])]),
                 vec![Fault::Late(id("x"))],
             ),
             (
-                json!([user("a"), call(&["x"]), result(&["x"]), call(&["x"]), result(&["x"])]),
+                json!([
+                    user("a"),
+                    call(&["x"]),
+                    result(&["x"]),
+                    call(&["x"]),
+                    result(&["x"])
+                ]),
                 vec![Fault::Twice(id("x"))],
             ),
-            (json!([user(""), call(&["x"]), result(&["x"])]), vec![Fault::Empty]),
+            (
+                json!([user(""), call(&["x"]), result(&["x"])]),
+                vec![Fault::Empty],
+            ),
             (json!([call(&["x"]), result(&["x"])]), vec![Fault::First]),
             (json!([system, user("a")]), vec![Fault::System(raw.clone())]),
             (

@@ -238,7 +238,9 @@ impl<'a> Work<'a> {
         let from = self.overlay.cut.max(count(conversation.head())) as usize;
         let head: usize = (0..conversation.head()).map(|at| self.bytes_of(at)).sum();
         let room = self.settings.target_bytes.saturating_sub(head);
-        let latest = conversation.len().saturating_sub(self.settings.tail_messages);
+        let latest = conversation
+            .len()
+            .saturating_sub(self.settings.tail_messages);
         let later = || points.iter().copied().filter(|point| *point > from);
         let mut tails = vec![0; conversation.len() + 1];
         for at in (0..conversation.len()).rev() {
@@ -272,7 +274,10 @@ impl<'a> Work<'a> {
         let role = |at: usize| conversation.message(at).map(|message| message.role);
         if self.overlay.segments.is_empty() {
             let head = conversation.head();
-            let before = (0..head).rev().filter_map(role).find(|r| *r != Role::System);
+            let before = (0..head)
+                .rev()
+                .filter_map(role)
+                .find(|r| *r != Role::System);
             if before == Some(Role::User) {
                 self.overlay.before.push(stub::BEFORE.to_owned());
             }
@@ -371,9 +376,13 @@ mod tests {
     }
 
     fn cycle(id: usize, tool: &str, thinks: bool) -> [Value; 2] {
-        let mut blocks = vec![json!({"type": "tool_use", "id": format!("t{id}"), "name": tool, "input": {}})];
+        let mut blocks =
+            vec![json!({"type": "tool_use", "id": format!("t{id}"), "name": tool, "input": {}})];
         if thinks {
-            blocks.insert(0, json!({"type": "thinking", "thinking": "", "signature": format!("s{id}")}));
+            blocks.insert(
+                0,
+                json!({"type": "thinking", "thinking": "", "signature": format!("s{id}")}),
+            );
         }
         let result = json!({"type": "tool_result", "tool_use_id": format!("t{id}"), "content": "long ".repeat(100)});
         [
@@ -446,13 +455,20 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_hidden_behind_a_notice_and_a_later_pass_appends_another() {
-        let small = Settings { target_bytes: 2_500, ..settings() };
+        let small = Settings {
+            target_bytes: 2_500,
+            ..settings()
+        };
         let first = reduced(&session(10, "Keep", false), &Overlay::default(), &small).unwrap();
         assert!(first.draft.truncated && !first.draft.cleared);
         assert_eq!(first.draft.overlay.segments.len(), 1);
         let (head, cut) = (first.draft.overlay.head, first.draft.overlay.cut);
         assert_eq!(first.draft.evicted.len() as u32, cut - head);
-        let roles: Vec<&str> = first.view.iter().map(|m| m["role"].as_str().unwrap()).collect();
+        let roles: Vec<&str> = first
+            .view
+            .iter()
+            .map(|m| m["role"].as_str().unwrap())
+            .collect();
         assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{roles:?}");
         let second = reduced(&session(30, "Keep", false), &first.draft.overlay, &small).unwrap();
         assert_eq!(second.draft.overlay.segments.len(), 2);
@@ -464,19 +480,35 @@ mod tests {
 
     #[test]
     fn thinking_behind_the_change_goes_at_a_turn_s_end_and_nothing_stays_empty() {
-        let bound = Settings { binds_thinking: true, ..settings() };
-        let made = reduced(&at_boundary(session(4, "Bash", true)), &Overlay::default(), &bound).unwrap();
+        let bound = Settings {
+            binds_thinking: true,
+            ..settings()
+        };
+        let made = reduced(
+            &at_boundary(session(4, "Bash", true)),
+            &Overlay::default(),
+            &bound,
+        )
+        .unwrap();
         // All but the first cycle's, which stands before the first stub.
         assert_eq!(made.draft.thinking_dropped, 4);
         assert_eq!(text(&made.view).matches("signature").count(), 1);
         assert!(text(&made.view).contains("thinking left out"));
-        let unbound = reduced(&at_boundary(session(4, "Bash", true)), &Overlay::default(), &settings()).unwrap();
+        let unbound = reduced(
+            &at_boundary(session(4, "Bash", true)),
+            &Overlay::default(),
+            &settings(),
+        )
+        .unwrap();
         assert_eq!(unbound.draft.thinking_dropped, 0);
     }
 
     #[test]
     fn in_a_tool_loop_thinking_stays_and_is_reported() {
-        let bound = Settings { binds_thinking: true, ..settings() };
+        let bound = Settings {
+            binds_thinking: true,
+            ..settings()
+        };
         let made = reduced(&session(4, "Bash", true), &Overlay::default(), &bound).unwrap();
         assert_eq!(made.draft.thinking_dropped, 0);
         assert!(made.draft.leaves_unfit_thinking);
@@ -485,7 +517,10 @@ mod tests {
     #[test]
     fn nothing_to_give_makes_no_draft() {
         for messages in [session(0, "Bash", false), session(1, "Bash", false)] {
-            let small = Settings { target_bytes: 0, ..settings() };
+            let small = Settings {
+                target_bytes: 0,
+                ..settings()
+            };
             assert!(reduced(&messages, &Overlay::default(), &small).is_none());
         }
     }

@@ -170,7 +170,9 @@ mod tests {
             edits: vec![],
         };
         let text = view(&overlay, r#","cache_control":{"type":"ephemeral"}"#).unwrap();
-        assert!(text.starts_with(r#"{ "model": "m", "messages": [ {"role":"user","content":"go"},"#));
+        assert!(
+            text.starts_with(r#"{ "model": "m", "messages": [ {"role":"user","content":"go"},"#)
+        );
         assert!(text.ends_with(r#"}]}, {"content":[{"content":"long","tool_use_id":"a","type":"tool_result"}],"role":"user"} ], "max_tokens": 1e2 }"#));
         let shown = messages(&text);
         assert_eq!(shown.as_array().unwrap().len(), 7);
@@ -245,7 +247,10 @@ mod tests {
             ..Overlay::default()
         };
         assert!(view(&all(vec![edit(0, 0, Change::Gone)]), "").is_err());
-        assert!(view(&all(vec![edit(3, 0, Change::Gone)]), "").is_err(), "emptied");
+        assert!(
+            view(&all(vec![edit(3, 0, Change::Gone)]), "").is_err(),
+            "emptied"
+        );
         assert!(view(&all(vec![edit(9, 0, Change::Gone)]), "").is_err());
     }
 }

@@ -76,7 +76,9 @@ impl Facts {
         });
         let thread = thread.or_else(|| set("thread").then_some(Thread::Continue));
         let thinking = small("thinking");
-        let thinking = thinking.as_ref().and_then(|value| value.get("type")?.as_str());
+        let thinking = thinking
+            .as_ref()
+            .and_then(|value| value.get("type")?.as_str());
         Some(Self {
             max_tokens: small("max_tokens").and_then(|value| value.as_u64()),
             thread,
@@ -172,12 +174,32 @@ mod tests {
             (json!({}), false, Treatment::Ordinary),
             (json!({}), true, Treatment::Fixed),
             (json!({"max_tokens": 0}), false, Treatment::Fixed),
-            (json!({"compaction": {"type": "summarize"}}), false, Treatment::Fixed),
+            (
+                json!({"compaction": {"type": "summarize"}}),
+                false,
+                Treatment::Fixed,
+            ),
             (json!({"compaction": null}), false, Treatment::Ordinary),
-            (json!({"fallback_credit_token": "t"}), false, Treatment::Fixed),
-            (json!({"thread": {"type": "continue"}}), false, Treatment::Untouched),
-            (json!({"thread": {"type": "create"}}), false, Treatment::Untouched),
-            (json!({"thread": "from the future"}), false, Treatment::Untouched),
+            (
+                json!({"fallback_credit_token": "t"}),
+                false,
+                Treatment::Fixed,
+            ),
+            (
+                json!({"thread": {"type": "continue"}}),
+                false,
+                Treatment::Untouched,
+            ),
+            (
+                json!({"thread": {"type": "create"}}),
+                false,
+                Treatment::Untouched,
+            ),
+            (
+                json!({"thread": "from the future"}),
+                false,
+                Treatment::Untouched,
+            ),
             (json!({"messages": []}), false, Treatment::Untouched),
             (
                 text("Your task is to create a detailed Summary of the conversation so far."),

@@ -79,7 +79,10 @@ impl View {
         if added_marks {
             changes.extend(marks);
         }
-        let drop = recipe.drop_block.then(|| ask_to_drop(conversation)).flatten();
+        let drop = recipe
+            .drop_block
+            .then(|| ask_to_drop(conversation))
+            .flatten();
         let added_drop = drop.is_some();
         changes.extend(drop);
         let edited = !changes.is_empty();
@@ -161,13 +164,21 @@ mod tests {
     #[test]
     fn upstream_is_asked_to_drop_in_the_client_s_own_words() {
         let expected = json!({"prefix_mismatch_behavior": "drop_block"});
-        for thinking in ["", r#""thinking": {"type":"adaptive", "display":"omitted" },"#, r#""thinking":{},"#] {
+        for thinking in [
+            "",
+            r#""thinking": {"type":"adaptive", "display":"omitted" },"#,
+            r#""thinking":{},"#,
+        ] {
             let source = format!(r#"{{{thinking}"model":"m","messages":[]}}"#);
             let (view, value) = made(&source, true);
             assert!(view.edited && view.added_drop);
             assert_eq!(value["thinking"]["block_binding"], expected, "{source}");
         }
-        for thinking in [r#""thinking":{"type":"disabled"},"#, r#""thinking":{"block_binding":{}},"#, r#""thinking":null,"#] {
+        for thinking in [
+            r#""thinking":{"type":"disabled"},"#,
+            r#""thinking":{"block_binding":{}},"#,
+            r#""thinking":null,"#,
+        ] {
             let source = format!(r#"{{{thinking}"model":"m","messages":[]}}"#);
             let (view, _) = made(&source, true);
             assert!(!view.edited && !view.added_drop, "{source}");
@@ -177,7 +188,10 @@ mod tests {
 
     #[test]
     fn without_anything_to_do_the_client_s_bytes_are_shared() {
-        let (view, _) = made(r#"{"model":"m", "messages":[{"role":"user","content":"x"}]}"#, false);
+        let (view, _) = made(
+            r#"{"model":"m", "messages":[{"role":"user","content":"x"}]}"#,
+            false,
+        );
         assert_eq!(view.pieces.len(), 1);
         assert!(!view.edited);
     }

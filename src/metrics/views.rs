@@ -164,7 +164,10 @@ impl super::Metrics {
         let histogram = self.views.store_seconds.with_label_values(&[operation]);
         histogram.observe(time.as_secs_f64());
         if failed {
-            self.views.store_errors.with_label_values(&[operation]).inc();
+            self.views
+                .store_errors
+                .with_label_values(&[operation])
+                .inc();
         }
     }
 }

@@ -39,7 +39,9 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 
 /// What a client wishes for its request. A word that is not known is no wish.
 pub fn wish(headers: &HeaderMap) -> Wish {
-    let word = headers.get(COMPACT).map_or(&b""[..], |value| value.as_bytes());
+    let word = headers
+        .get(COMPACT)
+        .map_or(&b""[..], |value| value.as_bytes());
     match word.to_ascii_lowercase().as_slice() {
         b"off" => Wish::Off,
         b"now" => Wish::Now,

@@ -61,7 +61,11 @@ pub async fn deliver(
             // What it says to the client's own request is what the client would
             // have heard without us.
             let theirs = !prepared.view.edited;
-            return Ok(if theirs { answer } else { first.unwrap_or(answer) });
+            return Ok(if theirs {
+                answer
+            } else {
+                first.unwrap_or(answer)
+            });
         }
         first = first.or(Some(answer));
     }

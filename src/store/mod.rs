@@ -120,11 +120,7 @@ pub trait Store: Send + Sync {
     fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>>;
 
     /// The marks of a hinted session with one of these views.
-    fn marks_by_view<'a>(
-        &'a self,
-        hint: Hint,
-        views: &'a [ChainHash],
-    ) -> Answer<'a, Vec<MarkRow>>;
+    fn marks_by_view<'a>(&'a self, hint: Hint, views: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>>;
 
     /// The overlays that a hinted session used last, newest first.
     fn overlays_of(&self, hint: Hint, limit: u32) -> Answer<'_, Vec<OverlayId>>;

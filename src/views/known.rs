@@ -79,7 +79,9 @@ impl Default for Known {
 impl Known {
     fn with<T>(&self, at: Swift, act: impl FnOnce(&mut Shard) -> T) -> Option<T> {
         let shard = self.shards.get(at.bucket(SHARDS))?;
-        Some(act(&mut shard.lock().unwrap_or_else(PoisonError::into_inner)))
+        Some(act(&mut shard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// The newest place that is known, and which message it is.

@@ -221,5 +221,7 @@ async fn compute<T: Send + 'static>(
 
 fn now() -> Moment {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    Moment(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+    Moment(since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }))
 }

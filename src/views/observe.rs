@@ -46,7 +46,13 @@ impl Views {
         figures.output = reply.usage.output;
         figures.cache_read = reply.usage.cache_read;
         let calls = reply.tool_calls.iter().map(|call| call.id.clone());
-        figures.reply = reply.id.iter().cloned().chain(calls).take(FINGERPRINT).collect();
+        figures.reply = reply
+            .id
+            .iter()
+            .cloned()
+            .chain(calls)
+            .take(FINGERPRINT)
+            .collect();
         let Some(row) = prepared.row(true) else {
             return;
         };
@@ -56,7 +62,10 @@ impl Views {
             .and_then(|messages| messages.checked_sub(1))
             .and_then(|at| recognised.swifts.get(at));
         if let Some(swift) = recognised.swifts.last() {
-            let overlay = prepared.overlay.as_ref().map(|(_, overlay)| overlay.clone());
+            let overlay = prepared
+                .overlay
+                .as_ref()
+                .map(|(_, overlay)| overlay.clone());
             self.known
                 .remember(*swift, parent.copied(), row.clone(), overlay);
         }

@@ -168,7 +168,10 @@ impl Views {
             Ok(Some(checked)) => {
                 prepared.kinds = kinds(&checked.draft);
                 let plan = Plan {
-                    overlay: Some((OverlayId::from_bytes([0; 32]), Arc::new(checked.draft.overlay))),
+                    overlay: Some((
+                        OverlayId::from_bytes([0; 32]),
+                        Arc::new(checked.draft.overlay),
+                    )),
                     figures: prepared.figures.clone(),
                     view: Some((checked.hash, checked.size)),
                 };
@@ -193,7 +196,10 @@ impl Views {
     /// A smaller view, looked at as the API would.
     async fn draft(&self, prepared: &Prepared) -> Result<Option<Checked>, Fault> {
         let recognised = prepared.recognised.clone();
-        let current = prepared.overlay.as_ref().map(|(_, overlay)| overlay.clone());
+        let current = prepared
+            .overlay
+            .as_ref()
+            .map(|(_, overlay)| overlay.clone());
         let model = self.config.models.lookup(&recognised.facts.model);
         let (_, floor) = self.window(&recognised.facts.model);
         let factor = self.learned.factor(&recognised.facts.model);
@@ -228,13 +234,18 @@ impl Views {
             .iter()
             .map(|(id, range)| (*id, content(range).to_vec()))
             .collect();
-        self.timed("blobs", self.store.put_blobs(&blobs, now())).await
+        self.timed("blobs", self.store.put_blobs(&blobs, now()))
+            .await
     }
 }
 
 fn kinds(draft: &Draft) -> Vec<&'static str> {
     let kinds = [(draft.cleared, "clear"), (draft.truncated, "truncate")];
-    kinds.iter().filter(|(did, _)| *did).map(|(_, kind)| *kind).collect()
+    kinds
+        .iter()
+        .filter(|(did, _)| *did)
+        .map(|(_, kind)| *kind)
+        .collect()
 }
 
 /// Drafts a view, and makes sure that the API will take it.

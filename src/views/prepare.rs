@@ -138,7 +138,9 @@ impl Views {
         let mut prepared = self
             .take_over(recognised, standing.as_ref(), &asked, begun)
             .await?;
-        let settled = standing.as_ref().is_some_and(|s| s.sealed && s.messages == prepared.recognised.len());
+        let settled = standing
+            .as_ref()
+            .is_some_and(|s| s.sealed && s.messages == prepared.recognised.len());
         let may_pass = prepared.recognised.treatment == Treatment::Ordinary && !settled;
         if may_pass && asked.wish == Wish::Off && prepared.overlay.is_some() {
             self.reset(&mut prepared).await?;
@@ -150,7 +152,8 @@ impl Views {
         if asked.counts && asked.wish == Wish::Off {
             return Ok(Verdict::AsSent);
         }
-        self.metrics.view_tokens(prepared.original.tokens, prepared.sent.tokens);
+        self.metrics
+            .view_tokens(prepared.original.tokens, prepared.sent.tokens);
         Ok(Verdict::Send(Box::new(prepared)))
     }
 
@@ -237,7 +240,10 @@ impl Views {
         let marks_allowed = self.config.cache.breakpoints == Breakpoints::Auto
             && !self.learned.has(Quirk::NoMarks, &recognised.facts.model);
         let size = recognised.bytes.len();
-        compute(size, "build", move || Built::make(&recognised, plan, from, marks_allowed)).await?
+        compute(size, "build", move || {
+            Built::make(&recognised, plan, from, marks_allowed)
+        })
+        .await?
     }
 
     /// Whether a view fits the model's window.

@@ -81,7 +81,8 @@ impl Views {
             | Refusal::RequestTooLarge => return None,
             Refusal::BoundThinking(_) => {
                 self.note(self.learned.shown(Quirk::Enforces, model));
-                let refused = self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
+                let refused =
+                    self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
                 if !figures.drop_block && !refused {
                     return Some(Rung::Drop);
                 }
@@ -178,12 +179,7 @@ impl Views {
     }
 
     /// The same overlay, sent differently.
-    async fn replan(
-        &self,
-        prepared: &mut Prepared,
-        plan: Plan,
-        marks: bool,
-    ) -> Result<(), Fault> {
+    async fn replan(&self, prepared: &mut Prepared, plan: Plan, marks: bool) -> Result<(), Fault> {
         let recognised = prepared.recognised.clone();
         let from = Some((recognised.len(), Some(prepared.view_hash)));
         let built = match marks && !prepared.tried.contains(&Quirk::NoMarks) {

@@ -347,7 +347,11 @@ fn declined_threads(sdk: &Sdk) {
 /// Invariant 5: thinking that no longer fits is dropped instead of refused.
 fn healed_thinking(sdk: &Sdk) {
     let upstream = Upstream::start(true);
-    sdk.session(&upstream.sim.url(), &upstream.sim.url(), &["changed_thinking"]);
+    sdk.session(
+        &upstream.sim.url(),
+        &upstream.sim.url(),
+        &["changed_thinking"],
+    );
     let proxy = Proxy::before(&upstream.sim.url());
     let base = format!("http://{}", proxy.address);
     sdk.session(&base, &upstream.sim.url(), &["healed_thinking"]);

@@ -35,3 +35,4 @@ mod reuse;
 mod streaming;
 mod streams;
 mod tls;
+mod views;

@@ -7,6 +7,7 @@ pub mod process;
 pub mod proxy;
 pub mod raw;
 pub mod secure;
+pub mod simulated;
 pub mod tap;
 
 pub use client::{Answer, Client};
