@@ -4,8 +4,9 @@
 //! tokenizers are not public either. Conversations grow message by message, as
 //! agents send them: before the first reply an estimate may be too high but
 //! hardly too low, and from the first reply on it must be near. Recordings of
-//! real sessions are used where `LONGHAUL_TRANSCRIPTS` names a folder of them,
-//! each a folder with `messages.jsonl`; a made-up session is always there.
+//! real sessions are used where there are any, beside this project or in the
+//! folder that `LONGHAUL_TRANSCRIPTS` names, each a folder with `messages.jsonl`;
+//! a made-up session is always there.
 
 #![allow(
     clippy::unwrap_used,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::engine::measure::{Factor, Raw, Windows, prior};
+use crate::engine::measure::{self, Anchor, Factor, Size, Windows, prior};
 
 /// The most models that are remembered: their names come from clients.
 const MODELS: usize = 1_000;
@@ -88,15 +88,22 @@ impl Learned {
         known.unwrap_or_else(|| prior(model))
     }
 
-    /// Learns from a prompt's size, as counted and as reported.
-    pub fn observe(&self, model: &str, raw: Raw, reported: u64) -> Option<Note> {
+    /// Learns from a prompt's size, as counted and as reported, and from the
+    /// prompt it grew out of.
+    pub fn observe(
+        &self,
+        model: &str,
+        anchor: Option<&Anchor>,
+        size: &Size,
+        reported: u64,
+    ) -> Option<Note> {
         let mut facts = self.facts();
         if facts.factors.len() >= MODELS && !facts.factors.contains_key(model) {
             return None;
         }
         let first = (prior(model), 0.0);
         let (factor, written) = facts.factors.entry(model.to_owned()).or_insert(first);
-        factor.observe(raw, reported);
+        measure::learn(factor, anchor, size, reported);
         if !factor.is_learned() || (factor.value() - *written).abs() <= *written * CHANGE {
             return None;
         }
@@ -141,18 +148,17 @@ impl Learned {
 mod tests {
     use super::*;
 
-    fn raw(text: u64) -> Raw {
-        Raw {
-            text,
-            ..Raw::default()
-        }
+    fn size(text: u64) -> Size {
+        let mut size = Size::default();
+        size.messages.text = text;
+        size
     }
 
     #[test]
     fn what_is_written_down_is_taken_back() {
         let learned = Learned::default();
         let notes: Vec<Note> = [
-            learned.observe("m", raw(10_000), 13_000),
+            learned.observe("m", None, &size(10_000), 13_000),
             learned.window_is("m", 150_000),
             learned.shown(Quirk::NoMarks, "m"),
         ]
@@ -172,7 +178,7 @@ mod tests {
     #[test]
     fn a_factor_is_written_again_only_when_it_changed() {
         let learned = Learned::default();
-        assert!(learned.observe("m", raw(100_000), 130_000).is_some());
-        assert!(learned.observe("m", raw(100_000), 130_100).is_none());
+        assert!(learned.observe("m", None, &size(100_000), 130_000).is_some());
+        assert!(learned.observe("m", None, &size(100_000), 130_100).is_none());
     }
 }

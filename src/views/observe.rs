@@ -32,7 +32,8 @@ impl Views {
         self.metrics.measured(prepared.sent.tokens, prompt);
         if !prepared.figures.drop_block {
             // With thinking dropped by upstream the two do not count the same.
-            self.note(self.learned.observe(model, size.raw(), prompt));
+            let anchor = prepared.anchor.as_ref();
+            self.note(self.learned.observe(model, anchor, &size, prompt));
         }
         self.note(self.learned.accepted(model, prompt));
     }

@@ -151,7 +151,7 @@ impl Views {
     pub(super) fn put(&self, prepared: &mut Prepared, built: Built) -> Built {
         let factor = self.learned.factor(&prepared.recognised.facts.model);
         let (history, size) = prepared.figures.sizes();
-        prepared.sent = measure::measure(None, &built.size, &factor);
+        prepared.sent = measure::measure(prepared.anchor.as_ref(), &built.size, &factor);
         Built {
             view: std::mem::replace(&mut prepared.view, built.view),
             overlay: std::mem::replace(&mut prepared.overlay, built.overlay),

@@ -18,7 +18,7 @@ use crate::config::{Breakpoints, Mode, Threads};
 use crate::engine::chain::{self, chain_from};
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, Hint, LineageId, OverlayId};
-use crate::engine::measure::{self, BUDGET, Measured, Size, raw_prompt};
+use crate::engine::measure::{self, Anchor, BUDGET, Measured, Size, raw_prompt};
 use crate::engine::overlay::Overlay;
 use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::{Recipe, View};
@@ -82,6 +82,8 @@ pub struct Prepared {
     /// Tokens of the history, and of the view.
     pub(super) original: Measured,
     pub(super) sent: Measured,
+    /// What upstream said of the prompt it grew out of.
+    pub(super) anchor: Option<Anchor>,
     /// What a pass did for this request.
     pub(super) kinds: Vec<&'static str>,
     /// What was left out on a refusal, to be remembered if it helped.
@@ -222,6 +224,7 @@ impl Views {
             remembers: !asked.counts,
             original,
             sent,
+            anchor,
             kinds: Vec::new(),
             tried: Vec::new(),
             bare: false,

@@ -12,12 +12,13 @@ pub struct Session {
 
 /// The recordings, if there are any.
 pub fn recorded() -> Vec<Session> {
-    let Some(folder) = std::env::var_os("LONGHAUL_TRANSCRIPTS") else {
-        println!("skipped: LONGHAUL_TRANSCRIPTS names no folder of recordings");
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
+    let folder = std::env::var_os("LONGHAUL_TRANSCRIPTS").map_or(beside, Into::into);
+    let Ok(folders) = std::fs::read_dir(&folder) else {
+        println!("skipped: no recordings in {}", folder.display());
         return Vec::new();
     };
-    let mut sessions: Vec<Session> = std::fs::read_dir(Path::new(&folder))
-        .unwrap()
+    let mut sessions: Vec<Session> = folders
         .filter_map(|entry| {
             let path = entry.unwrap().path();
             let lines = std::fs::read_to_string(path.join("messages.jsonl")).ok()?;
