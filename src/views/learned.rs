@@ -178,7 +178,15 @@ mod tests {
     #[test]
     fn a_factor_is_written_again_only_when_it_changed() {
         let learned = Learned::default();
-        assert!(learned.observe("m", None, &size(100_000), 130_000).is_some());
-        assert!(learned.observe("m", None, &size(100_000), 130_100).is_none());
+        assert!(
+            learned
+                .observe("m", None, &size(100_000), 130_000)
+                .is_some()
+        );
+        assert!(
+            learned
+                .observe("m", None, &size(100_000), 130_100)
+                .is_none()
+        );
     }
 }

@@ -25,6 +25,11 @@ use crate::engine::view::{Recipe, View};
 use crate::store::MarkRow;
 use crate::wire::body::Body;
 
+/// How much more it costs to count a byte than to look at it.
+const COUNTING: usize = 32;
+/// The most models whose overlays a lineage keeps apart.
+const MODELS: usize = 16;
+
 /// What a client wishes for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wish {
@@ -132,10 +137,7 @@ impl Views {
                 Verdict::AsSent
             });
         }
-        let mut standing = self.standing(&mut recognised).await?;
-        if let Some(hint) = asked.hint {
-            standing = self.adopt(&mut recognised, hint, standing).await?;
-        }
+        let standing = self.where_it_stands(&mut recognised, asked.hint).await;
         let recognised = Arc::new(recognised);
         let mut prepared = self
             .take_over(recognised, standing.as_ref(), &asked, begun)
@@ -157,6 +159,26 @@ impl Views {
         self.metrics
             .view_tokens(prepared.original.tokens, prepared.sent.tokens);
         Ok(Verdict::Send(Box::new(prepared)))
+    }
+
+    /// Where the conversation stands. What cannot be found out counts as nothing:
+    /// the request then goes as the client sent it, if it fits.
+    async fn where_it_stands(
+        &self,
+        recognised: &mut Recognised,
+        hint: Option<Hint>,
+    ) -> Option<Standing> {
+        let forgive = |fault: &Fault| {
+            self.metrics.fail_open(fault.stage());
+            tracing::error!(error = %fault, "what is remembered of a conversation cannot be had");
+        };
+        let found = self.standing(recognised).await;
+        let standing = found.inspect_err(forgive).ok().flatten();
+        let Some(hint) = hint else {
+            return standing;
+        };
+        let adopted = self.adopt(recognised, hint, standing.as_ref()).await;
+        adopted.inspect_err(forgive).ok().flatten().or(standing)
     }
 
     async fn recognise(&self, asked: &Asked) -> Result<Result<Recognised, Unknown>, Fault> {
@@ -184,6 +206,9 @@ impl Views {
         let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
         let exact = standing.is_some_and(|standing| standing.is_exact(&recognised));
         let mut figures = standing.map(|s| s.figures.clone()).unwrap_or_default();
+        while figures.others.len() > MODELS {
+            figures.others.pop_first();
+        }
         if !exact {
             figures.swap = false;
             figures.previous = figures.marked;
@@ -242,7 +267,11 @@ impl Views {
     ) -> Result<Built, Fault> {
         let marks_allowed = self.config.cache.breakpoints == Breakpoints::Auto
             && !self.learned.has(Quirk::NoMarks, &recognised.facts.model);
-        let size = recognised.bytes.len();
+        // Counting what is new costs far more than looking at what is known.
+        let known = from.map_or(0, |(messages, _)| messages);
+        let new = recognised.body.messages().get(known..).unwrap_or(&[]);
+        let new: usize = new.iter().map(|message| message.span.len()).sum();
+        let size = recognised.bytes.len().max(new * COUNTING);
         compute(size, "build", move || {
             Built::make(&recognised, plan, from, marks_allowed)
         })
