@@ -92,14 +92,16 @@ pub enum Committed {
 /// What garbage collection goes by.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
-    /// What was used since then is live.
+    /// Marks seen since then are live; older ones go, each for itself.
     pub since: Moment,
     /// The most bytes that marks and overlays may take; beyond it whole
     /// lineages go, least recently used first.
     pub state_bytes: u64,
-    /// Blobs used since then stay whether anything refers to them or not.
+    /// Blobs used since then stay, as far as there is room; older ones go. The
+    /// store does not know what refers to a blob: whoever does puts it again.
     pub blobs_since: Moment,
-    /// The most bytes that blobs may take; beyond it the oldest go.
+    /// The most bytes that blobs may take, packed; beyond it those least
+    /// recently used go.
     pub blob_bytes: u64,
 }
 
@@ -129,12 +131,17 @@ pub trait Store: Send + Sync {
     fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>>;
 
     /// Makes an overlay hold at a place, durably and whole or not at all. It is
-    /// refused if the place has an overlay other than `parent`, or is sealed.
+    /// refused if the place has an overlay other than `parent`, or is sealed;
+    /// but what is already there word for word is done. It fails if the mark
+    /// points to an overlay that is neither brought along nor in the store.
+    /// After [`StoreError::Slow`] it may still happen: asking again is safe.
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed>;
 
     /// Notes marks that change no pointer: a new place, or newer figures for a
     /// place with the same overlay. A place with another overlay keeps what it
-    /// has. `sealed` is only ever set, never cleared. Not necessarily durable.
+    /// has. `sealed` is only ever set, never cleared; older figures than those
+    /// that are there do nothing else. A mark that points to an overlay that is
+    /// not in the store is left out. Not necessarily durable.
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()>;
 
     /// Everything that was learned, by key.

@@ -149,6 +149,17 @@ impl Body {
         super::split::split(bytes)
     }
 
+    /// An empty one with room for what a body of this many bytes usually holds,
+    /// so that the lists of a long history do not have to grow and move.
+    pub(super) fn with_room_for(bytes: usize) -> Self {
+        Self {
+            fields: Vec::with_capacity(16),
+            messages: Vec::with_capacity(bytes / 2048 + 16),
+            blocks: Vec::with_capacity(bytes / 1024 + 16),
+            marks: Vec::with_capacity(8),
+        }
+    }
+
     /// The top-level fields, in order.
     pub fn fields(&self) -> &[Field] {
         &self.fields
@@ -269,6 +280,7 @@ mod tests {
     fn what_is_not_clear_is_refused() {
         let rows = [
             (r#"{"a":1,"a":2}"#, "duplicate"),
+            (r#"{"\q":1,"\q":2}"#, "duplicate"),
             (r#"{"messages":[],"m\u0065ssages":[]}"#, "duplicate"),
             (
                 r#"{"messages":[{"role":"user","content":"x"}],"messages":[]}"#,
@@ -302,6 +314,14 @@ mod tests {
             assert!(error.contains(expected), "{source}: {error}");
         }
         assert_eq!(Body::split(b"{\"a\":\"\xff\"}"), Err(Unclear::NotUtf8(6)));
+    }
+
+    #[test]
+    fn what_a_string_holds_is_for_the_reader_upstream_to_judge() {
+        let source = "{\"\\q\":\"\\q\\u12\x01\n\\ud800\",\"\":1}";
+        let body = Body::split(source.as_bytes()).unwrap();
+        assert_eq!(body.fields().len(), 2);
+        assert_eq!(body.field(source.as_bytes(), "q"), None);
     }
 
     fn word() -> impl Strategy<Value = String> {

@@ -8,7 +8,7 @@
 //! that escape exists, is not judged: it goes upstream as it is. Nor are control
 //! characters.
 
-use wide::u8x64;
+use wide::{u8x16, u8x64};
 
 /// A bit for each of 64 bytes, the lowest for the first.
 type Bits = u64;
@@ -16,47 +16,98 @@ type Bits = u64;
 const BLOCK: usize = Bits::BITS as usize;
 const EVERY_OTHER: Bits = 0xAAAA_AAAA_AAAA_AAAA;
 
-/// Where the quote stands that ends the string whose inside `rest` begins with.
-pub(super) fn end(rest: &[u8]) -> Option<usize> {
-    let (blocks, last) = rest.as_chunks::<BLOCK>();
-    let mut escapes_next = false;
+/// Where a string ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    /// How many bytes stand before the quote.
+    pub at: usize,
+    /// There may be a backslash among them; if not, there is none.
+    pub is_escaped: bool,
+}
+
+/// The end of the string whose inside `rest` begins with.
+#[inline]
+pub(super) fn end(rest: &[u8]) -> Option<End> {
+    at_once(rest).or_else(|| in_blocks(rest))
+}
+
+/// The same for keys and names: short and without escapes, or not at all.
+#[inline]
+fn at_once(rest: &[u8]) -> Option<End> {
+    let few = u8x16::new(*rest.first_chunk()?);
+    let quotes = few.simd_eq(u8x16::splat(b'"')).to_bitmask();
+    let backslashes = few.simd_eq(u8x16::splat(b'\\')).to_bitmask();
+    let at = quotes.trailing_zeros();
+    (at < backslashes.trailing_zeros()).then_some(End {
+        at: at as usize,
+        is_escaped: false,
+    })
+}
+
+fn in_blocks(rest: &[u8]) -> Option<End> {
+    let (blocks, last) = rest.as_chunks();
+    let mut seen = Seen::default();
     for (index, block) in blocks.iter().enumerate() {
-        if let Some(found) = end_in(*block, &mut escapes_next) {
-            return Some(index * BLOCK + found);
+        if let Some(at) = seen.end_in(block) {
+            return Some(seen.end(index, at));
         }
     }
     let mut padded = [0; BLOCK];
     padded.get_mut(..last.len())?.copy_from_slice(last);
-    end_in(padded, &mut escapes_next).map(|found| blocks.len() * BLOCK + found)
+    let at = seen.end_in(&padded)?;
+    Some(seen.end(blocks.len(), at))
 }
 
-/// The same within a block. `escapes_next` tells whether the block before ended
-/// in a backslash that escapes the first byte of this one.
-#[inline]
-fn end_in(block: [u8; BLOCK], escapes_next: &mut bool) -> Option<usize> {
-    let block = u8x64::new(block);
-    let quotes: Bits = block.simd_eq(u8x64::splat(b'"')).to_bitmask();
-    let backslashes: Bits = block.simd_eq(u8x64::splat(b'\\')).to_bitmask();
-    let ends = quotes & !escaped(backslashes, escapes_next);
-    (ends != 0).then(|| ends.trailing_zeros() as usize)
+/// What the blocks so far say about the next one.
+#[derive(Default)]
+struct Seen {
+    /// 1 if the last byte escapes the first of the next block.
+    escapes_next: Bits,
+    backslashes: Bits,
 }
 
-/// Which bytes are escaped. In a run of backslashes every other one escapes the
-/// byte after it, beginning with the first; the borrow of one subtraction walks
-/// all runs of a word at once. (The method is simdjson's.)
-#[inline]
-fn escaped(backslashes: Bits, escapes_next: &mut bool) -> Bits {
-    let first = Bits::from(*escapes_next);
-    let begin = backslashes & !first;
-    let walked = ((begin << 1) | EVERY_OTHER).wrapping_sub(begin) ^ EVERY_OTHER;
-    *escapes_next = (walked & backslashes) >> (Bits::BITS - 1) != 0;
-    walked ^ (backslashes | first)
+impl Seen {
+    #[inline]
+    fn end_in(&mut self, block: &[u8; BLOCK]) -> Option<u32> {
+        let block = u8x64::new(*block);
+        let quotes: Bits = block.simd_eq(u8x64::splat(b'"')).to_bitmask();
+        let backslashes: Bits = block.simd_eq(u8x64::splat(b'\\')).to_bitmask();
+        self.backslashes |= backslashes;
+        let ends = quotes & !self.escaped(backslashes);
+        (ends != 0).then_some(ends.trailing_zeros())
+    }
+
+    /// Which bytes of a block are escaped. In a run of backslashes every other
+    /// one escapes the byte after it, beginning with the first; the borrow of one
+    /// subtraction walks all runs at once. (The method is simdjson's.)
+    #[inline]
+    fn escaped(&mut self, backslashes: Bits) -> Bits {
+        let first = self.escapes_next;
+        let begin = backslashes & !first;
+        let walked = ((begin << 1) | EVERY_OTHER).wrapping_sub(begin) ^ EVERY_OTHER;
+        self.escapes_next = (walked & backslashes) >> (Bits::BITS - 1);
+        walked ^ (backslashes | first)
+    }
+
+    #[inline]
+    fn end(&self, blocks: usize, at: u32) -> End {
+        End {
+            at: blocks * BLOCK + at as usize,
+            is_escaped: self.backslashes != 0,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn end_at(rest: &[u8]) -> Option<usize> {
+        let end = end(rest)?;
+        assert!(end.is_escaped || !rest[..end.at].contains(&b'\\'));
+        Some(end.at)
+    }
 
     /// What a string is, said in the plainest way.
     fn plainly(rest: &[u8]) -> Option<usize> {
@@ -77,7 +128,7 @@ mod tests {
                 for after in ["", "\"", "x\"", "\"\"", "\\", "n\\\\\""] {
                     let text = format!("{}{}{after}", "x".repeat(before), "\\".repeat(run));
                     let rest = text.as_bytes();
-                    assert_eq!(end(rest), plainly(rest), "{before} {run} {after}");
+                    assert_eq!(end_at(rest), plainly(rest), "{before} {run} {after}");
                 }
             }
         }
@@ -92,12 +143,12 @@ mod tests {
             start in 0usize..70,
         ) {
             let rest = rest.get(start..).unwrap_or(&[]);
-            prop_assert_eq!(end(rest), plainly(rest));
+            prop_assert_eq!(end_at(rest), plainly(rest));
         }
 
         #[test]
         fn it_is_found_in_any_bytes_at_all(rest in prop::collection::vec(any::<u8>(), 0..600)) {
-            prop_assert_eq!(end(&rest), plainly(&rest));
+            prop_assert_eq!(end_at(&rest), plainly(&rest));
         }
 
         #[test]
@@ -108,7 +159,7 @@ mod tests {
                 text += &"\\".repeat(backslashes);
                 text += if quote { "\"" } else { "" };
             }
-            prop_assert_eq!(end(text.as_bytes()), plainly(text.as_bytes()));
+            prop_assert_eq!(end_at(text.as_bytes()), plainly(text.as_bytes()));
         }
     }
 }

@@ -97,8 +97,22 @@ pub struct Cursor<'a> {
 pub struct Key {
     /// The key, quotes included.
     pub span: Span,
+    /// There may be an escape in it.
+    is_escaped: bool,
     /// The comma before it, if it is not the first.
     comma: Option<usize>,
+}
+
+impl Key {
+    /// What it says, however it is escaped.
+    #[inline]
+    pub fn name<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let string = self.span.of(bytes);
+        match string {
+            [b'"', inside @ .., b'"'] if !self.is_escaped => Cow::Borrowed(inside),
+            _ => spoken(string),
+        }
+    }
 }
 
 impl<'a> Cursor<'a> {
@@ -107,11 +121,13 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
+    #[inline]
     fn next_byte(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
     /// The next byte that is not white space, without passing it.
+    #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.next_byte() {
             self.at += 1;
@@ -125,6 +141,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes this byte, after white space.
+    #[inline]
     pub fn expect(&mut self, byte: u8) -> Result<(), Unclear> {
         if self.peek() == Some(byte) {
             self.at += 1;
@@ -149,6 +166,7 @@ impl<'a> Cursor<'a> {
 
     /// The next key of an object whose brace has been passed, its colon passed
     /// too; `None` at the end. `first` is set for the first member and cleared.
+    #[inline]
     pub fn key(&mut self, first: &mut bool) -> Result<Option<Key>, Unclear> {
         let comma = match self.separator(first, b'}')? {
             Separator::End => return Ok(None),
@@ -156,16 +174,22 @@ impl<'a> Cursor<'a> {
             Separator::None => None,
         };
         self.peek();
-        let span = self.string()?;
+        let (span, is_escaped) = self.quoted()?;
         self.expect(b':')?;
-        Ok(Some(Key { span, comma }))
+        Ok(Some(Key {
+            span,
+            is_escaped,
+            comma,
+        }))
     }
 
     /// Whether an array whose bracket has been passed has another element.
+    #[inline]
     pub fn element(&mut self, first: &mut bool) -> Result<bool, Unclear> {
         Ok(!matches!(self.separator(first, b']')?, Separator::End))
     }
 
+    #[inline]
     fn separator(&mut self, first: &mut bool, end: u8) -> Result<Separator, Unclear> {
         let begins = std::mem::take(first);
         match self.peek() {
@@ -188,18 +212,25 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string, quotes included, and past it.
+    #[inline]
     pub fn string(&mut self) -> Result<Span, Unclear> {
+        self.quoted().map(|(span, _)| span)
+    }
+
+    /// A string, and whether it may hold an escape.
+    #[inline]
+    fn quoted(&mut self) -> Result<(Span, bool), Unclear> {
         let start = self.at;
-        if self.next_byte() != Some(b'"') {
+        let Some([b'"', inside @ ..]) = self.bytes.get(start..) else {
             return Err(Unclear::NotJson(start));
-        }
-        let inside = self.bytes.get(start + 1..).unwrap_or(&[]);
-        let length = quote::end(inside).ok_or(Unclear::NotJson(start))?;
-        self.at = start + length + 2;
-        Ok(Span::new(start, self.at))
+        };
+        let end = quote::end(inside).ok_or(Unclear::NotJson(start))?;
+        self.at = start + end.at + 2;
+        Ok((Span::new(start, self.at), end.is_escaped))
     }
 
     /// A value of any kind, and past it.
+    #[inline]
     pub fn value(&mut self) -> Result<Span, Unclear> {
         let first = self.peek();
         let start = self.at;
@@ -236,6 +267,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline]
     fn scalar(&mut self) {
         while let Some(b'+' | b'-' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z') =
             self.next_byte()
@@ -265,14 +297,14 @@ enum Separator {
 /// be unescaped says what it looks like, which is no name that anybody knows,
 /// because those have no backslash.
 pub fn spoken(string: &[u8]) -> Cow<'_, [u8]> {
-    let inner = string
-        .strip_prefix(b"\"")
-        .and_then(|rest| rest.strip_suffix(b"\""))
-        .unwrap_or(string);
-    if !inner.contains(&b'\\') {
-        return Cow::Borrowed(inner);
+    let inside = match string {
+        [b'"', inside @ .., b'"'] => inside,
+        _ => string,
+    };
+    if !inside.contains(&b'\\') {
+        return Cow::Borrowed(inside);
     }
-    serde_json::from_slice::<String>(string).map_or(Cow::Borrowed(inner), |unescaped| {
+    serde_json::from_slice::<String>(string).map_or(Cow::Borrowed(inside), |unescaped| {
         Cow::Owned(unescaped.into_bytes())
     })
 }

@@ -20,7 +20,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Body, Unclear> {
     check_utf8(bytes)?;
     let mut splitter = Splitter {
         bytes,
-        body: Body::default(),
+        body: Body::with_room_for(bytes.len()),
     };
     let mut cursor = Cursor::new(bytes);
     splitter.object(&mut cursor)?;
@@ -53,7 +53,7 @@ fn once<T>(place: &mut Option<T>, value: T, key: &Key) -> Result<(), Unclear> {
 
 impl<'a> Splitter<'a> {
     fn name(&self, key: &Key) -> Cow<'a, [u8]> {
-        spoken(key.span.of(self.bytes))
+        key.name(self.bytes)
     }
 
     fn object(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Unclear> {

@@ -139,3 +139,16 @@ async fn killed_two_hundred_times_it_keeps_every_promise() {
     println!("{} commits were promised", promised.len());
     examine(folder.path(), &promised).await.unwrap();
 }
+
+#[tokio::test]
+async fn two_processes_on_the_same_files_both_keep_their_promises() {
+    let folder = crate::support::folder();
+    let mut promised = Vec::new();
+    for round in 0..10_u64 {
+        let first = start(folder.path(), round * 1_000, &[]);
+        let second = start(folder.path(), 500_000 + round * 1_000, &[]);
+        promised.extend(kill_after(first, 15, Duration::ZERO));
+        promised.extend(kill_after(second, 15, Duration::ZERO));
+        examine(folder.path(), &promised).await.unwrap();
+    }
+}

@@ -60,3 +60,27 @@ pub(super) async fn check(
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sqlx::ConnectOptions;
+    use sqlx::sqlite::SqliteConnectOptions;
+
+    #[tokio::test]
+    async fn a_check_ends_with_its_budget_and_leaves_the_connection_usable() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteConnectOptions::new()
+            .filename(folder.path().join("large.db"))
+            .create_if_missing(true);
+        let mut connection = options.connect().await.unwrap();
+        let fill = "CREATE TABLE rows (row BLOB); INSERT INTO rows \
+            WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT 20000) \
+            SELECT randomblob(400) FROM numbers";
+        sqlx::raw_sql(fill).execute(&mut connection).await.unwrap();
+        let none = check(&mut connection, Duration::ZERO).await.unwrap();
+        assert_eq!(none, Checked::Partly);
+        let enough = check(&mut connection, Duration::from_mins(1)).await;
+        assert_eq!(enough.unwrap(), Checked::Sound);
+    }
+}

@@ -17,6 +17,9 @@ use crate::store::StoreError;
 /// SQLite keeps this much of its log on disk after writing it back.
 const LOG_BYTES: &str = "16777216";
 
+/// How long collecting waits for one step: nobody waits for it in turn.
+pub(super) const UNHURRIED: Duration = Duration::from_mins(1);
+
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {

@@ -11,6 +11,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::Error;
 use sqlx::sqlite::SqliteConnection;
@@ -18,7 +19,7 @@ use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::database::{Database, Purpose};
+use super::database::{Database, Purpose, UNHURRIED};
 use crate::store::StoreError;
 
 /// Pieces of work that may wait; more wait outside, for as long as they like.
@@ -61,6 +62,21 @@ impl Lane {
         T: Send + 'static,
         W: AsyncFnOnce(&mut SqliteConnection) -> Result<T, Error> + Send + 'static,
     {
+        self.run_within(self.database.timeout(), purpose, work)
+            .await
+    }
+
+    /// The same with another limit.
+    pub(super) async fn run_within<T, W>(
+        &self,
+        patience: Duration,
+        purpose: Purpose,
+        work: W,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        W: AsyncFnOnce(&mut SqliteConnection) -> Result<T, Error> + Send + 'static,
+    {
         let (tell, answer) = oneshot::channel();
         let job: Job = Box::new(move |desk| {
             Box::pin(async move {
@@ -70,7 +86,7 @@ impl Lane {
                 }
             })
         });
-        self.hand_over(job, answer).await
+        self.hand_over(patience, job, answer).await
     }
 
     /// Closes the file, after everything handed over before.
@@ -82,15 +98,16 @@ impl Lane {
                 let _ = tell.send(Ok(()));
             })
         });
-        self.hand_over(job, answer).await
+        // It may have much to write back, and it happens once.
+        self.hand_over(UNHURRIED, job, answer).await
     }
 
     async fn hand_over<T>(
         &self,
+        patience: Duration,
         job: Job,
         answer: oneshot::Receiver<Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let patience = self.database.timeout();
         let answered = timeout(patience, async {
             self.jobs.send(job).await.ok()?;
             answer.await.ok()

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use sqlx::Sqlite;
 use sqlx::query::Query;
@@ -41,7 +42,15 @@ impl Readers {
 
     /// What a statement finds.
     pub(super) async fn rows(&self, question: Question) -> Result<Vec<SqliteRow>, StoreError> {
-        let patience = self.database.timeout();
+        self.rows_within(self.database.timeout(), question).await
+    }
+
+    /// What a statement finds, if it does so in time.
+    pub(super) async fn rows_within(
+        &self,
+        patience: Duration,
+        question: Question,
+    ) -> Result<Vec<SqliteRow>, StoreError> {
         timeout(patience, self.ask(question))
             .await
             .map_err(|_| StoreError::Slow(patience))?

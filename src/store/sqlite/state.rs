@@ -7,11 +7,12 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::database::{Database, Purpose};
+use super::database::{Database, Purpose, UNHURRIED};
 use super::lane::Lane;
 use super::readers::{Question, Readers};
 use super::rows::{digest, mark, number, select_marks};
@@ -111,7 +112,18 @@ impl State {
         question: Question,
         from: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
-        let rows = self.readers.rows(question).await?;
+        self.read_within(self.database.timeout(), question, from)
+            .await
+    }
+
+    /// The same with another limit.
+    pub(super) async fn read_within<T>(
+        &self,
+        patience: Duration,
+        question: Question,
+        from: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.readers.rows_within(patience, question).await?;
         let read: Result<_, _> = rows.iter().map(from).collect();
         read.map_err(|error| self.database.damaged(&error.to_string()))
     }
@@ -194,7 +206,9 @@ impl State {
              + (SELECT coalesce(sum(length(body) + ?1), 0) FROM overlays)",
         )
         .bind(number(rule::overlay_bytes(0)));
-        let sums = self.read(question, |row| row.try_get::<i64, _>(0)).await?;
+        let sums = self
+            .read_within(UNHURRIED, question, |row| row.try_get::<i64, _>(0))
+            .await?;
         Ok(sums.first().map_or(0, |sum| sum.unsigned_abs()))
     }
 }
