@@ -4,21 +4,24 @@
 //! # The life of a request
 //!
 //! ```text
-//! client > server > (read the body) > upstream > relay > client
+//! client > server > split > identify > measure > render > upstream > relay > client
+//!                               |                   |                   |
+//!                             store          pass, commit         observe > store
 //! ```
 //!
 //! [`server::exchange`] tells it as a list of steps and is the only file that
-//! knows all the others. `POST /v1/messages` and its token count are taken in
-//! whole, because what they say decides what is forwarded; every other request
-//! streams through in both directions. What is forwarded today are always the
-//! client's own bytes.
+//! knows all the others; [`views`] is the part between the body and what goes
+//! upstream. `POST /v1/messages` and its token count are taken in whole, because
+//! what they say decides what is forwarded; every other request streams through
+//! in both directions. A view is the client's own bytes with a few stretches
+//! replaced ([`wire::splice`]) by what an overlay holds ([`engine::overlay`]).
 //!
 //! # The layers
 //!
 //! | kind | modules | may do |
 //! |---|---|---|
 //! | pure | [`wire`], [`engine`] | values in, values out: no I/O, clock or randomness |
-//! | shell | [`server`], [`upstream`] | I/O, no decisions |
+//! | shell | [`server`], [`views`], [`store`], [`upstream`] | I/O, no decisions |
 //! | edge | [`app`], [`cli`], [`config`], [`metrics`] | wiring |
 //! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
 //!
@@ -29,6 +32,8 @@
 //! # What always holds
 //!
 //! - What Longhaul does not understand passes unchanged, in both directions.
+//! - The same history renders to the same bytes, for ever.
+//! - A request that would have succeeded without us succeeds with us.
 //! - An answer that breaks off upstream breaks off for the client too.
 //! - Upstream is fixed by configuration; no request can choose another.
 //! - Content and credentials are never logged.
