@@ -37,14 +37,12 @@ pub struct Swift(u128);
 impl Swift {
     /// One of so many buckets.
     pub fn bucket(self, buckets: usize) -> usize {
-        let [low, _] = self.0;
-        usize::try_from(low % buckets.max(1) as u64).unwrap_or(0)
+        usize::try_from(self.0 % buckets.max(1) as u128).unwrap_or(0)
     }
 
     /// Whether it is one of the few, one in so many, that are picked out.
     pub fn is_one_in(self, many: u64) -> bool {
-        let [_, high] = self.0;
-        high % many.max(1) == 0
+        (self.0 >> 64) % u128::from(many.max(1)) == 0
     }
 }
 
