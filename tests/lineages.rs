@@ -20,7 +20,8 @@ use longhaul::metrics::Metrics;
 use longhaul::store::sqlite;
 use longhaul::store::writer::Writer;
 use longhaul::views::Views;
-use longhaul::views::prepare::{Asked, Prepared, Verdict, Wish};
+use longhaul::views::observe::Sent;
+use longhaul::views::prepare::{Asked, Verdict, Wish};
 use longhaul::wire::reply::{Reply, Usage};
 
 const MESSAGES: usize = 500;
@@ -56,8 +57,8 @@ fn asked(text: &str, lineage: usize, next: usize) -> Asked {
     }
 }
 
-async fn send(views: &Views, asked: Asked) -> Box<Prepared> {
-    let Verdict::Send(mut prepared) = views.prepare(asked).await else {
+async fn send(views: &Views, asked: Asked) {
+    let Verdict::Send(prepared) = views.prepare(asked).await else {
         unreachable!("it is a conversation");
     };
     let reply = Reply {
@@ -68,9 +69,9 @@ async fn send(views: &Views, asked: Asked) -> Box<Prepared> {
         },
         ..Reply::default()
     };
-    views.began(&mut prepared, &reply);
-    views.ended(&mut prepared, &reply);
-    prepared
+    let mut sent = Sent::from(*prepared);
+    views.began(&mut sent, &reply);
+    views.ended(&mut sent, &reply);
 }
 
 fn looks(metrics: &Metrics) -> (u64, u64) {

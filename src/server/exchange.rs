@@ -25,6 +25,7 @@ use crate::config::models::Models;
 use crate::metrics::Metrics;
 use crate::upstream::{RequestBody, ResponseBody, Upstream, UpstreamError};
 use crate::views::Views;
+use crate::views::observe::Sent;
 use crate::views::prepare::{Asked, Prepared, Verdict};
 use crate::wire::encoding::Coding;
 
@@ -249,20 +250,22 @@ fn relay(
     parts.version = Version::HTTP_11;
     headers::strip_response(&mut parts.headers);
     let silence = worker.upstream.idle_limit();
-    if let Some(prepared) = &prepared {
-        describe(&mut parts.headers, prepared);
+    // The request's bytes are not needed any more; the answer may take minutes.
+    let sent = prepared.map(|prepared| Sent::from(*prepared));
+    if let Some(sent) = &sent {
+        describe(&mut parts.headers, sent);
     }
-    let witness = story.answered(parts.status, prepared);
+    let witness = story.answered(parts.status, sent);
     let relay = Relay::new(body, &parts.headers, silence, flight, witness);
     Response::from_parts(parts, Body::new(relay))
 }
 
 /// Says in headers what became of the request.
-fn describe(headers: &mut HeaderMap, prepared: &Prepared) {
+fn describe(headers: &mut HeaderMap, sent: &Sent) {
     let rows = [
-        (headers::SESSION, prepared.session()),
-        (headers::VIEW, prepared.shape()),
-        (headers::COMPACTION, prepared.compaction()),
+        (headers::SESSION, &sent.session),
+        (headers::VIEW, &sent.shape),
+        (headers::COMPACTION, &sent.compaction),
     ];
     for (name, value) in rows {
         if let Ok(value) = value.parse() {

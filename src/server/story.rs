@@ -14,7 +14,7 @@ use super::exchange::{Route, Shared};
 use super::relay::{Ended, Outcome, Witness};
 use super::respond::Failure;
 use crate::metrics::Phase;
-use crate::views::prepare::Prepared;
+use crate::views::observe::Sent;
 use crate::wire::reply::Reply;
 
 /// A new id for a request.
@@ -103,7 +103,7 @@ impl Story {
     }
 
     /// Counts the answer's head; what is returned tells of the rest.
-    pub fn answered(mut self, status: StatusCode, prepared: Option<Box<Prepared>>) -> Telling {
+    pub fn answered(mut self, status: StatusCode, sent: Option<Sent>) -> Telling {
         self.told = true;
         let first_byte = self.forwarded.elapsed();
         let metrics = &self.shared.metrics;
@@ -113,7 +113,7 @@ impl Story {
             story: self,
             status,
             first_byte,
-            prepared,
+            sent,
         }
     }
 
@@ -122,7 +122,7 @@ impl Story {
         status: StatusCode,
         first_byte: Duration,
         outcome: &Outcome,
-        prepared: Option<&Prepared>,
+        sent: Option<&Sent>,
     ) {
         let Outcome {
             reply,
@@ -149,9 +149,9 @@ impl Story {
             stop = reply.stop_reason,
             error = reply.error,
             tool_calls = reply.tool_calls.len(),
-            session = prepared.map(Prepared::session),
-            view = prepared.map(Prepared::shape),
-            compaction = prepared.map(Prepared::compaction),
+            session = sent.map(|sent| sent.session.as_str()),
+            view = sent.map(|sent| sent.shape.as_str()),
+            compaction = sent.map(|sent| sent.compaction.as_str()),
             bytes,
             ended = match ended {
                 Ended::Whole => "whole",
@@ -170,23 +170,23 @@ pub struct Telling {
     story: Story,
     status: StatusCode,
     first_byte: Duration,
-    prepared: Option<Box<Prepared>>,
+    sent: Option<Sent>,
 }
 
 impl Witness for Telling {
     fn began(&mut self, reply: &Reply) {
-        if let (true, Some(prepared)) = (self.status.is_success(), &mut self.prepared) {
-            self.story.shared.views.began(prepared, reply);
+        if let (true, Some(sent)) = (self.status.is_success(), &mut self.sent) {
+            self.story.shared.views.began(sent, reply);
         }
     }
 
     fn ended(mut self, outcome: Outcome) {
-        if let (true, Some(prepared)) = (self.status.is_success(), &mut self.prepared) {
-            self.story.shared.views.ended(prepared, &outcome.reply);
+        if let (true, Some(sent)) = (self.status.is_success(), &mut self.sent) {
+            self.story.shared.views.ended(sent, &outcome.reply);
         }
-        let prepared = self.prepared.as_deref();
+        let sent = self.sent.as_ref();
         self.story
-            .finish(self.status, self.first_byte, &outcome, prepared);
+            .finish(self.status, self.first_byte, &outcome, sent);
     }
 }
 

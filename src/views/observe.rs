@@ -2,74 +2,114 @@
 //!
 //! As soon as a reply begins to stream the plan stands for ever, and the usage
 //! it reports is worth keeping; the rest follows at its end. None of this is
-//! waited for.
+//! waited for. A reply may take minutes, so of the request only what is to be
+//! remembered is kept meanwhile, and none of its bytes.
+
+use std::sync::Arc;
 
 use super::Views;
+use super::learned::Quirk;
 use super::prepare::Prepared;
+use crate::engine::figures::Figures;
+use crate::engine::measure::{Anchor, Size};
+use crate::engine::overlay::Overlay;
+use crate::engine::swift::Swift;
+use crate::store::MarkRow;
 use crate::wire::reply::Reply;
 
 /// How many marks of a reply are kept to tell it.
 const FINGERPRINT: usize = 32;
 
-impl Views {
-    /// A reply has begun: the plan stands.
-    pub fn began(&self, prepared: &mut Prepared, reply: &Reply) {
-        let model = prepared.recognised.facts.model.clone();
-        for quirk in std::mem::take(&mut prepared.tried) {
-            self.note(self.learned.shown(quirk, &model));
-        }
-        self.keep(prepared, reply);
-    }
+/// A request that was sent.
+pub struct Sent {
+    row: Option<MarkRow>,
+    figures: Figures,
+    overlay: Option<Arc<Overlay>>,
+    model: String,
+    at: Option<Swift>,
+    parent: Option<Swift>,
+    remembers: bool,
+    estimate: u64,
+    anchor: Option<Anchor>,
+    tried: Vec<Quirk>,
+    /// The session, for the log.
+    pub session: String,
+    /// The view, for the log.
+    pub shape: String,
+    /// What a pass did, for the log.
+    pub compaction: String,
+}
 
-    /// A reply has ended, whole or not.
-    pub fn ended(&self, prepared: &mut Prepared, reply: &Reply) {
-        self.keep(prepared, reply);
-        let Some(prompt) = prepared.figures.prompt else {
-            return;
-        };
-        let model = &prepared.recognised.facts.model;
-        let (_, size) = prepared.figures.sizes();
-        self.metrics.measured(prepared.sent.tokens, prompt);
-        if !prepared.figures.drop_block {
-            // With thinking dropped by upstream the two do not count the same.
-            let anchor = prepared.anchor.as_ref();
-            self.note(self.learned.observe(model, anchor, &size, prompt));
-        }
-        self.note(self.learned.accepted(model, prompt));
-    }
-
-    fn keep(&self, prepared: &mut Prepared, reply: &Reply) {
-        if !prepared.remembers {
-            return;
-        }
-        let figures = &mut prepared.figures;
-        figures.prompt = reply.usage.prompt().filter(|tokens| *tokens > 0);
-        figures.output = reply.usage.output;
-        figures.cache_read = reply.usage.cache_read;
-        let calls = reply.tool_calls.iter().map(|call| call.id.clone());
-        figures.reply = reply
-            .id
-            .iter()
-            .cloned()
-            .chain(calls)
-            .take(FINGERPRINT)
-            .collect();
-        let Some(row) = prepared.row(true) else {
-            return;
-        };
+impl From<Prepared> for Sent {
+    fn from(prepared: Prepared) -> Self {
         let recognised = &prepared.recognised;
         let parent = prepared
             .grew_from
             .and_then(|messages| messages.checked_sub(1))
             .and_then(|at| recognised.swifts.get(at));
-        if let Some(swift) = recognised.swifts.last() {
-            let overlay = prepared
-                .overlay
-                .as_ref()
-                .map(|(_, overlay)| overlay.clone());
-            self.known
-                .remember(*swift, parent.copied(), row.clone(), overlay);
+        Self {
+            row: prepared.row(true),
+            overlay: prepared.overlay.as_ref().map(|(_, overlay)| overlay.clone()),
+            model: recognised.facts.model.clone(),
+            at: recognised.swifts.last().copied(),
+            parent: parent.copied(),
+            remembers: prepared.remembers,
+            estimate: prepared.sent.tokens,
+            session: prepared.session(),
+            shape: prepared.shape(),
+            compaction: prepared.compaction(),
+            figures: prepared.figures,
+            anchor: prepared.anchor,
+            tried: prepared.tried,
         }
-        self.writer.record(row);
+    }
+}
+
+impl Sent {
+    fn size(&self) -> Size {
+        self.figures.sizes().1
+    }
+}
+
+impl Views {
+    /// A reply has begun: the plan stands.
+    pub fn began(&self, sent: &mut Sent, reply: &Reply) {
+        for quirk in std::mem::take(&mut sent.tried) {
+            self.note(self.learned.shown(quirk, &sent.model));
+        }
+        self.keep(sent, reply);
+    }
+
+    /// A reply has ended, whole or not.
+    pub fn ended(&self, sent: &mut Sent, reply: &Reply) {
+        self.keep(sent, reply);
+        let Some(prompt) = sent.figures.prompt else {
+            return;
+        };
+        self.metrics.measured(sent.estimate, prompt);
+        if !sent.figures.drop_block {
+            // With thinking dropped by upstream the two do not count the same.
+            let anchor = sent.anchor.as_ref();
+            self.note(self.learned.observe(&sent.model, anchor, &sent.size(), prompt));
+        }
+        self.note(self.learned.accepted(&sent.model, prompt));
+    }
+
+    fn keep(&self, sent: &mut Sent, reply: &Reply) {
+        let figures = &mut sent.figures;
+        figures.prompt = reply.usage.prompt().filter(|tokens| *tokens > 0);
+        figures.output = reply.usage.output;
+        figures.cache_read = reply.usage.cache_read;
+        let calls = reply.tool_calls.iter().map(|call| call.id.clone());
+        let names = reply.id.iter().cloned().chain(calls);
+        figures.reply = names.take(FINGERPRINT).collect();
+        let (true, Some(row), Some(at)) = (sent.remembers, &mut sent.row, sent.at) else {
+            return;
+        };
+        row.figures = sent.figures.store();
+        row.seen_at = super::now();
+        self.known
+            .remember(at, sent.parent, row.clone(), sent.overlay.clone());
+        self.writer.record(row.clone());
     }
 }
