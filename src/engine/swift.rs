@@ -6,7 +6,7 @@
 //! was new, is never stored and never leaves. A wrong hit would show another
 //! conversation's summary, so collisions must be out of reach for someone who
 //! chooses the messages: the hash has a secret key and was built to be
-//! unpredictable without it. That is `HighwayHash`. XXH3 takes less than half its
+//! unpredictable without it. That is `HighwayHash`. XXH3 takes about half its
 //! time, but its seed only varies it and keeps no secret; the difference is a
 //! twentieth of a millisecond per megabyte.
 
@@ -60,7 +60,7 @@ pub fn swift(key: &Key, tenant: &str, bytes: &[u8], body: &Body) -> Vec<Swift> {
 
 /// The previous one is of fixed size and stands for everything before, so no
 /// message can run into another. (To let one state run on through all messages,
-/// with their lengths between them, was no more than a twentieth quicker.)
+/// with their lengths between them, was a twentieth quicker on long histories.)
 fn after(
     empty: &HighwayHasher,
     previous: Swift,
