@@ -18,8 +18,26 @@ pub struct Seen {
 
 /// A request of about `size` bytes, shaped like a conversation.
 pub fn request(size: usize) -> Vec<u8> {
-    let mut body =
-        String::from(r#"{"model":"claude-opus-5-5","max_tokens":1024,"stream":true,"messages":["#);
+    framed("", &conversation(size, "claude-opus-5-5"))
+}
+
+/// The same, but not JSON: it can only be passed on.
+pub fn not_understood(size: usize) -> Vec<u8> {
+    framed("", &format!("?{}", conversation(size, "claude-opus-5-5")))
+}
+
+/// The same with another model, asking for a smaller view or not.
+pub fn viewed(size: usize, now: bool) -> Vec<u8> {
+    let wish = if now {
+        "x-longhaul-compact: now\r\n"
+    } else {
+        ""
+    };
+    framed(wish, &conversation(size, "claude-opus-4-8"))
+}
+
+fn conversation(size: usize, model: &str) -> String {
+    let mut body = format!(r#"{{"model":"{model}","max_tokens":1024,"stream":true,"messages":["#);
     let mut turn = 0;
     while body.len() < size {
         let role = if turn % 2 == 0 { "user" } else { "assistant" };
@@ -32,9 +50,16 @@ pub fn request(size: usize) -> Vec<u8> {
         ));
         turn += 1;
     }
+    if turn % 2 == 0 {
+        body.push_str(r#",{"role":"user","content":"go on"}"#);
+    }
     body.push_str("]}");
+    body
+}
+
+fn framed(header: &str, body: &str) -> Vec<u8> {
     let mut bytes = format!(
-        "POST /v1/messages?beta=true HTTP/1.1\r\nhost: bench\r\nx-api-key: key\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\naccept: application/json\r\nuser-agent: bench\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/messages?beta=true HTTP/1.1\r\nhost: bench\r\nx-api-key: key\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\naccept: application/json\r\nuser-agent: bench\r\n{header}content-length: {}\r\n\r\n",
         body.len()
     )
     .into_bytes();

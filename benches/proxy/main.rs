@@ -49,19 +49,30 @@ fn main() {
     } else {
         println!("nginx is not installed: no ratios (Debian: apt-get install nginx-light)");
     }
-    contestants.push(("longhaul", longhaul.address));
+    contestants.push(("longhaul, known conversation", longhaul.address));
+    contestants.push(("longhaul, with an overlay", longhaul.address));
+    contestants.push(("longhaul, not understood", longhaul.address));
 
     for (name, size, one, sixteen) in SIZES {
         println!("\n### {name} bodies, {rounds} rounds\n");
         println!("| | first byte p50 | p99 | to nginx | req/s at 16 | to nginx |");
         println!("|---|---|---|---|---|---|");
         let request = load::request(size);
+        // A conversation whose view is smaller, from its second request on.
+        load::run(longhaul.address, &load::viewed(size, true), 1, 1);
+        let (viewed, garbage) = (load::viewed(size, false), load::not_understood(size));
+        let request_for = |name: &str| match name {
+            "longhaul, with an overlay" => &viewed,
+            "longhaul, not understood" => &garbage,
+            _ => &request,
+        };
         let mut times = vec![Vec::new(); contestants.len()];
         let mut rates = vec![Vec::new(); contestants.len()];
         for _ in 0..rounds {
-            for (index, (_, address)) in contestants.iter().enumerate() {
-                times[index].extend(load::run(*address, &request, 1, one).first_byte);
-                rates[index].push(load::run(*address, &request, 16, sixteen).rate);
+            for (index, (name, address)) in contestants.iter().enumerate() {
+                let request = request_for(name);
+                times[index].extend(load::run(*address, request, 1, one).first_byte);
+                rates[index].push(load::run(*address, request, 16, sixteen).rate);
             }
         }
         let rows: Vec<_> = times
@@ -86,6 +97,16 @@ fn main() {
                 ms(*p99)
             );
         }
+        let cpu = |request: &[u8]| {
+            let before = longhaul.cpu();
+            load::run(longhaul.address, request, 1, one * 2);
+            (longhaul.cpu() - before) / (one * 2 + 1) as f64 * 1000.0
+        };
+        let (known, overlay, plain) = (cpu(&request), cpu(&viewed), cpu(&garbage));
+        let more = (known - plain) * 1e6 / size as f64;
+        println!(
+            "\nCPU of a request: {known:.3} ms known, {overlay:.3} ms with an overlay, {plain:.3} ms passed on; {more:.3} ms more per MB."
+        );
     }
 }
 
@@ -96,13 +117,17 @@ fn ms(time: Duration) -> String {
 struct Longhaul {
     child: Child,
     address: SocketAddr,
+    _folder: tempfile::TempDir,
 }
 
 impl Longhaul {
     fn start(upstream: SocketAddr) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_longhaul"))
             .args(["serve", "--listen", "127.0.0.1:0", "--upstream"])
             .arg(format!("http://{upstream}"))
+            .arg("--data-dir")
+            .arg(folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -118,7 +143,19 @@ impl Longhaul {
             .unwrap()
             .parse()
             .unwrap();
-        Self { child, address }
+        Self {
+            child,
+            address,
+            _folder: folder,
+        }
+    }
+
+    /// Seconds of processor time used so far; the kernel counts in hundredths.
+    fn cpu(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split(' ').collect();
+        let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
+        (ticks(12) + ticks(13)) / 100.0
     }
 }
 

@@ -21,7 +21,14 @@ use std::alloc::System;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use highway::{HighwayHash, HighwayHasher};
+use longhaul::engine::cache_marks::Basis;
+use longhaul::engine::conversation::Conversation;
+use longhaul::engine::measure::{BUDGET, Counter, Size, raw_base};
+use longhaul::engine::overlay::Overlay;
+use longhaul::engine::reduce::{Settings, reduce};
+use longhaul::engine::view::{Recipe, View};
 use longhaul::engine::{chain, swift};
 use longhaul::wire::body::Body;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -46,9 +53,51 @@ fn row<'a, T>(name: &'a str, mut work: impl FnMut() -> T + 'a) -> Row<'a> {
     (name, Box::new(move || drop(black_box(work()))))
 }
 
-fn rows<'a>(bytes: &'a [u8], body: &'a Body, copy: &'a mut Vec<u8>) -> Vec<Row<'a>> {
+/// An overlay as a pass would make it: stubs, and the older half hidden.
+fn overlay(bytes: &[u8], body: &Body) -> Option<Overlay> {
+    let settings = Settings {
+        keep_tool_uses: 3,
+        exclude_tools: Vec::new(),
+        clear: true,
+        tail_messages: 10,
+        target_bytes: bytes.len() / 4,
+        binds_thinking: false,
+        manual_thinking: false,
+    };
+    let conversation = Conversation::new(bytes, body);
+    let tenant = chain::start("tenant");
+    let draft = reduce(&conversation, &Overlay::default(), tenant, &settings)?;
+    Some(draft.overlay)
+}
+
+/// The view of a history, as a list of pieces.
+fn view(bytes: &Bytes, body: &Body, overlay: Option<&Overlay>) -> View {
+    let conversation = Conversation::new(bytes, body);
+    let recipe = Recipe {
+        overlay,
+        marks: Some(Basis::default()),
+        drop_block: false,
+    };
+    View::make(bytes, &conversation, recipe).unwrap()
+}
+
+/// The size of a history whose last two messages are new.
+fn grown(bytes: &[u8], body: &Body, before: Size) -> Size {
+    let known = body.messages().len().saturating_sub(2);
+    before.grown(bytes, body, known, BUDGET)
+}
+
+fn rows<'a>(bytes: &'a Bytes, body: &'a Body, copy: &'a mut Vec<u8>) -> Vec<Row<'a>> {
+    let made = overlay(bytes, body);
+    let drawn = made.clone();
+    let before = Size {
+        base: raw_base(bytes, body, &mut Counter::exact()),
+        ..Size::default()
+    };
+    let last = chain::start("tenant");
+    let known = body.messages().len().saturating_sub(2);
     let key = swift::Key::new([7; 32]);
-    let other = key.clone();
+    let (other, third) = (key.clone(), key.clone());
     let hash = || HighwayHasher::new(highway::Key([7; 4])).hash128(black_box(bytes));
     vec![
         row("floor: copy and hash once", move || {
@@ -73,6 +122,21 @@ fn rows<'a>(bytes: &'a [u8], body: &'a Body, copy: &'a mut Vec<u8>) -> Vec<Row<'
         row("BLAKE3 chain", || {
             chain::chain("tenant", black_box(bytes), body)
         }),
+        row("measure: two new messages", move || {
+            grown(black_box(bytes), body, before)
+        }),
+        row("render: as it is", || view(black_box(bytes), body, None)),
+        row("render: stubs and segments", move || {
+            view(black_box(bytes), body, made.as_ref())
+        }),
+        row("all of it, two new messages", move || {
+            let body = Body::split(black_box(bytes)).unwrap();
+            let swifts = swift::swift(&third, "tenant", bytes, &body);
+            let hashes = chain::chain_from(last, bytes, &body, known);
+            let size = grown(bytes, &body, before);
+            (swifts, hashes, size, view(bytes, &body, drawn.as_ref()))
+        }),
+        row("a pass: draft", || overlay(black_box(bytes), body)),
     ]
 }
 
@@ -82,7 +146,7 @@ fn main() {
         .find_map(|text| text.parse().ok())
         .unwrap_or(200);
     for (name, size, messages) in BODIES {
-        let bytes = history::history(size, messages);
+        let bytes = Bytes::from(history::history(size, messages));
         let body = Body::split(&bytes).unwrap();
         let (length, count) = (bytes.len(), body.messages().len());
         println!("\n### {name}: {length} bytes, {count} messages\n");

@@ -49,7 +49,10 @@ impl From<Prepared> for Sent {
             .and_then(|at| recognised.swifts.get(at));
         Self {
             row: prepared.row(true),
-            overlay: prepared.overlay.as_ref().map(|(_, overlay)| overlay.clone()),
+            overlay: prepared
+                .overlay
+                .as_ref()
+                .map(|(_, overlay)| overlay.clone()),
             model: recognised.facts.model.clone(),
             at: recognised.swifts.last().copied(),
             parent: parent.copied(),
@@ -90,7 +93,10 @@ impl Views {
         if !sent.figures.drop_block {
             // With thinking dropped by upstream the two do not count the same.
             let anchor = sent.anchor.as_ref();
-            self.note(self.learned.observe(&sent.model, anchor, &sent.size(), prompt));
+            self.note(
+                self.learned
+                    .observe(&sent.model, anchor, &sent.size(), prompt),
+            );
         }
         self.note(self.learned.accepted(&sent.model, prompt));
     }
