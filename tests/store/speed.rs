@@ -50,6 +50,13 @@ async fn the_common_operations() {
         tell(&format!("look-up of {count} among 102400"), times);
     }
     let mut times = Vec::new();
+    for _ in 0..20_000 {
+        let newest = 102_400 - fastrand::u64(1..1_000);
+        let places = [newest, newest - 1, 900_000, 900_001].map(chain);
+        timed(store.marks(&places), &mut times).await.unwrap();
+    }
+    tell("look-up of 4, 2 of them known and recent", times);
+    let mut times = Vec::new();
     for number in 0..2_000 {
         let mut commit: Commit = commit(1_000_000 + number, number);
         commit.overlay = Some((overlay(number), body(number)[..2_048].to_vec()));

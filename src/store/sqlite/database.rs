@@ -17,6 +17,10 @@ use crate::store::StoreError;
 /// SQLite keeps this much of its log on disk after writing it back.
 const LOG_BYTES: &str = "16777216";
 
+/// What a connection may keep in memory, in negative kibibytes: the upper levels
+/// of every index of a large file, and the leaves in use.
+const CACHE: &str = "-8192";
+
 /// How long collecting waits for one step: nobody waits for it in turn.
 pub(super) const UNHURRIED: Duration = Duration::from_mins(1);
 
@@ -109,6 +113,7 @@ impl Database {
         let options = SqliteConnectOptions::new()
             .filename(&self.path)
             .busy_timeout(self.timeout)
+            .pragma("cache_size", CACHE)
             .pragma("cell_size_check", "ON")
             .pragma("journal_size_limit", LOG_BYTES)
             .disable_statement_logging();

@@ -65,8 +65,7 @@ impl Journal {
     pub(super) async fn get(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError> {
         let question =
             sqlx::query("SELECT body FROM blobs WHERE id = ?1").bind(id.as_bytes().as_slice());
-        let rows = self.readers.rows(question).await?;
-        let Some(row) = rows.first() else {
+        let Some(row) = self.readers.row(question).await? else {
             return Ok(None);
         };
         let packed: &[u8] = row

@@ -40,34 +40,57 @@ impl Readers {
         }
     }
 
-    /// What a statement finds.
-    pub(super) async fn rows(&self, question: Question) -> Result<Vec<SqliteRow>, StoreError> {
-        self.rows_within(self.database.timeout(), question).await
-    }
-
     /// What a statement finds, if it does so in time.
     pub(super) async fn rows_within(
         &self,
         patience: Duration,
         question: Question,
     ) -> Result<Vec<SqliteRow>, StoreError> {
-        timeout(patience, self.ask(question))
+        let rows = async {
+            let mut slot = self.slot().await?;
+            let found = question.fetch_all(self.connection(&mut slot).await?).await;
+            if found.is_err() {
+                *slot = None;
+            }
+            found
+        };
+        self.answer(patience, rows).await
+    }
+
+    /// The first row that a statement finds, which comes in one piece: the
+    /// quickest way to have an answer.
+    pub(super) async fn row(&self, question: Question) -> Result<Option<SqliteRow>, StoreError> {
+        let row = async {
+            let mut slot = self.slot().await?;
+            let connection = self.connection(&mut slot).await?;
+            let found = question.fetch_optional(connection).await;
+            if found.is_err() {
+                *slot = None;
+            }
+            found
+        };
+        self.answer(self.database.timeout(), row).await
+    }
+
+    async fn answer<T>(
+        &self,
+        patience: Duration,
+        answer: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, StoreError> {
+        timeout(patience, answer)
             .await
             .map_err(|_| StoreError::Slow(patience))?
             .map_err(|error| self.database.failure(&error))
     }
 
-    async fn ask(&self, question: Question) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        let mut slot = self.slot().await?;
-        let connection = match &mut *slot {
-            Some(connection) => connection,
-            empty => empty.insert(self.database.connect(Purpose::Reading).await?),
-        };
-        let found = question.fetch_all(connection).await;
-        if found.is_err() {
-            *slot = None;
+    async fn connection<'s>(
+        &self,
+        slot: &'s mut Option<SqliteConnection>,
+    ) -> Result<&'s mut SqliteConnection, sqlx::Error> {
+        match slot {
+            Some(connection) => Ok(connection),
+            empty => Ok(empty.insert(self.database.connect(Purpose::Reading).await?)),
         }
-        found
     }
 
     /// The first that is free, since its cache is the warmest; else one in turn.

@@ -3,7 +3,7 @@
 //! Finding the marks at a few places is on the path of every request, so it is
 //! one prepared statement for up to four of them. Many places are asked for in
 //! one statement too, as one string of bytes that SQLite cuts up, because each
-//! statement costs two changes of thread and each bound value a copy.
+//! statement costs two changes of thread and each bound value an allocation.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use sqlx::sqlite::SqliteRow;
 use super::database::{Database, Purpose, UNHURRIED};
 use super::lane::Lane;
 use super::readers::{Question, Readers};
-use super::rows::{digest, mark, number, select_marks};
+use super::rows::{digest, marks, number, select_marks};
 use super::write;
 use crate::engine::ids::{ChainHash, Hint, OverlayId};
 use crate::store::{Commit, Committed, MarkRow, StoreError, rule};
@@ -103,7 +103,8 @@ impl State {
     }
 
     async fn found(&self, question: Question) -> Result<Vec<MarkRow>, StoreError> {
-        self.read(question, mark).await
+        let row = self.readers.row(question).await?;
+        marks(row.as_ref()).map_err(|error| self.database.damaged(&error.to_string()))
     }
 
     /// What a question finds, each row as what it stands for.
@@ -145,15 +146,14 @@ impl State {
     pub(super) async fn overlay(&self, id: OverlayId) -> Result<Option<Vec<u8>>, StoreError> {
         let question = sqlx::query("SELECT body, proof FROM overlays WHERE id = ?1")
             .bind(id.as_bytes().as_slice());
-        let found = self
-            .read(question, |row| {
-                Ok((row.try_get::<Vec<u8>, _>(0)?, row.try_get::<Vec<u8>, _>(1)?))
-            })
-            .await?;
-        match found.into_iter().next() {
-            Some((body, proof)) if write::proof(&body) == *proof => Ok(Some(body)),
-            Some(_) => Err(self.database.damaged("an overlay is not what was stored")),
-            None => Ok(None),
+        let Some(row) = self.readers.row(question).await? else {
+            return Ok(None);
+        };
+        let body: Result<Vec<u8>, _> = row.try_get(0);
+        let proof: Result<&[u8], _> = row.try_get(1);
+        match (body, proof) {
+            (Ok(body), Ok(proof)) if write::proof(&body) == *proof => Ok(Some(body)),
+            _ => Err(self.database.damaged("an overlay is not what was stored")),
         }
     }
 

@@ -2,13 +2,12 @@
 //!
 //! A commit reads what is there, lets the rule decide and writes, all inside
 //! one transaction that excludes every other writer, also of other processes.
-//! Figures go in by single statements that apply the same rule.
+//! Figures go in many at once, by statements that apply the same rule.
 
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{Connection, Error};
+use sqlx::{AssertSqlSafe, Connection, Error};
 
-use super::readers::Question;
-use super::rows::{bind, mark, select_marks};
+use super::rows::{bind, marks, select_marks};
 use crate::store::rule::{self, Verdict};
 use crate::store::{Commit, Committed, MarkRow};
 
@@ -19,18 +18,32 @@ const PUT: &str = "INSERT OR REPLACE INTO marks \
     (chain, model, lineage, messages, overlay, view, hint, sealed, figures, seen_at, size) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
-const RECORD: &str = "INSERT INTO marks \
-    (chain, model, lineage, messages, overlay, view, hint, sealed, figures, seen_at, size) \
-    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 \
-    WHERE ?5 IS NULL OR EXISTS (SELECT 1 FROM overlays WHERE id = ?5) \
-    ON CONFLICT (chain, model) DO UPDATE SET \
-        lineage = excluded.lineage, messages = excluded.messages, view = excluded.view, \
-        hint = excluded.hint, sealed = marks.sealed OR excluded.sealed, \
-        figures = excluded.figures, seen_at = excluded.seen_at, size = excluded.size \
-    WHERE marks.overlay IS excluded.overlay AND excluded.seen_at >= marks.seen_at";
+/// Marks written by one statement: the way to SQLite's thread and back costs as
+/// much as writing several.
+const TOGETHER: [usize; 3] = [32, 8, 1];
 
-const SEAL: &str = "UPDATE marks SET sealed = 1 \
-    WHERE chain = ?1 AND model = ?2 AND overlay IS ?3 AND NOT sealed";
+/// The statement that notes so many figures, by the rule of `rule::renew`.
+fn record_sql(rows: usize) -> String {
+    let row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let rows = vec![row; rows].join(", ");
+    let renewed = [
+        "lineage", "messages", "view", "hint", "figures", "seen_at", "size",
+    ]
+    .map(|column| {
+        format!(
+            "{column} = iif(excluded.seen_at >= marks.seen_at, excluded.{column}, marks.{column})"
+        )
+    })
+    .join(", ");
+    format!(
+        "WITH new (chain, model, lineage, messages, overlay, view, hint, sealed, figures, seen_at, size) \
+         AS (VALUES {rows}) \
+         INSERT INTO marks (chain, model, lineage, messages, overlay, view, hint, sealed, figures, seen_at, size) \
+         SELECT * FROM new WHERE overlay IS NULL OR EXISTS (SELECT 1 FROM overlays WHERE id = new.overlay) \
+         ON CONFLICT (chain, model) DO UPDATE SET {renewed}, sealed = marks.sealed OR excluded.sealed \
+         WHERE marks.overlay IS excluded.overlay"
+    )
+}
 
 /// How a commit ended, or that it points to nothing.
 pub(super) type Outcome = Option<Committed>;
@@ -46,7 +59,7 @@ pub(super) async fn commit(
         .bind(commit.mark.model.as_str())
         .fetch_optional(&mut *transaction)
         .await?;
-    let held = row.as_ref().map(mark).transpose()?;
+    let held = marks(row.as_ref())?.pop();
     match (rule::judge(held.as_ref(), commit), held) {
         (Verdict::Lost, Some(held)) => {
             transaction.rollback().await?;
@@ -106,16 +119,14 @@ pub(super) async fn record(
     marks: &[MarkRow],
 ) -> Result<(), Error> {
     let mut transaction = connection.begin_with(BEGIN).await?;
-    for mark in marks {
-        let record: Question = bind(sqlx::query(RECORD), mark);
-        let written = record.execute(&mut *transaction).await?.rows_affected();
-        if mark.sealed && written == 0 {
-            sqlx::query(SEAL)
-                .bind(mark.chain.as_bytes().as_slice())
-                .bind(mark.model.as_str())
-                .bind(mark.overlay.map(|id| id.as_bytes().to_vec()))
-                .execute(&mut *transaction)
-                .await?;
+    let mut left = marks;
+    for size in TOGETHER {
+        let sql = record_sql(size);
+        while let Some((together, rest)) = left.split_at_checked(size) {
+            let record = sqlx::query(AssertSqlSafe(sql.clone()));
+            let record = together.iter().fold(record, bind);
+            record.execute(&mut *transaction).await?;
+            left = rest;
         }
     }
     transaction.commit().await
