@@ -102,19 +102,39 @@ pub(super) struct Plan {
 impl Views {
     /// Makes the view of a request.
     pub async fn prepare(&self, asked: Asked) -> Verdict {
-        match self.steps(asked).await {
-            Ok(verdict) => verdict,
-            Err(fault) => {
-                self.metrics.fail_open(fault.stage());
-                tracing::error!(error = %fault, "no view could be made, the request goes as it came");
-                Verdict::AsSent
-            }
-        }
+        let begun = Instant::now();
+        let fault = match self.steps(&asked, begun).await {
+            Ok(verdict) => return verdict,
+            Err(fault) => fault,
+        };
+        self.metrics.fail_open(fault.stage());
+        tracing::error!(error = %fault, "what is remembered is out of reach, the request goes without");
+        self.afresh(&asked, begun).await.unwrap_or_else(|fault| {
+            self.metrics.fail_open(fault.stage());
+            tracing::error!(error = %fault, "no view could be made, the request goes as it came");
+            Verdict::AsSent
+        })
     }
 
-    async fn steps(&self, asked: Asked) -> Result<Verdict, Fault> {
-        let begun = Instant::now();
-        let mut recognised = match self.recognise(&asked).await? {
+    /// The client's own request, reduced if it cannot fit, when what is
+    /// remembered cannot be looked at. Nothing is added to it either, so that
+    /// the conversation has its overlay again when it can. What upstream refuses
+    /// can still be healed, above all thinking that belongs to a view of ours.
+    async fn afresh(&self, asked: &Asked, begun: Instant) -> Result<Verdict, Fault> {
+        let Ok(recognised) = self.recognise(asked).await? else {
+            return Ok(Verdict::AsSent);
+        };
+        let recognised = Arc::new(recognised);
+        let mut prepared = self.take_over(recognised, None, asked, begun).await?;
+        prepared.remembers = false;
+        if !asked.counts && !self.fits(&prepared) {
+            self.reduce_once(&mut prepared).await;
+        }
+        Ok(Verdict::Send(Box::new(prepared)))
+    }
+
+    async fn steps(&self, asked: &Asked, begun: Instant) -> Result<Verdict, Fault> {
+        let mut recognised = match self.recognise(asked).await? {
             Ok(recognised) => recognised,
             Err(unknown) => {
                 tracing::debug!(reason = %unknown, "the request is not understood");
@@ -130,27 +150,39 @@ impl Views {
                 Verdict::AsSent
             });
         }
+        if asked.counts && asked.wish == Wish::Off {
+            return Ok(Verdict::AsSent);
+        }
         let mut standing = self.standing(&mut recognised).await?;
         if let Some(hint) = asked.hint {
-            standing = self.adopt(&mut recognised, hint, standing).await?;
+            let adopted = self.adopt(&recognised, hint, standing.as_ref()).await;
+            match adopted {
+                Ok(None) => {}
+                Ok(adopted) => standing = adopted,
+                Err(fault) => {
+                    self.metrics.fail_open(fault.stage());
+                    tracing::error!(error = %fault, "other overlays of the session are out of reach");
+                }
+            }
         }
         let recognised = Arc::new(recognised);
         let mut prepared = self
-            .take_over(recognised, standing.as_ref(), &asked, begun)
+            .take_over(recognised, standing.as_ref(), asked, begun)
             .await?;
         let settled = standing
             .as_ref()
             .is_some_and(|s| s.sealed && s.messages == prepared.recognised.len());
-        let may_pass = prepared.recognised.treatment == Treatment::Ordinary && !settled;
-        if may_pass && asked.wish == Wish::Off && prepared.overlay.is_some() {
-            self.reset(&mut prepared).await?;
-        } else if may_pass && asked.wish == Wish::Now && self.config.policy.mode != Mode::Off {
-            self.pass(&mut prepared).await;
-        } else if !asked.counts && !may_pass && !self.fits(&prepared) {
-            self.reduce_once(&mut prepared).await;
-        }
-        if asked.counts && asked.wish == Wish::Off {
-            return Ok(Verdict::AsSent);
+        match (prepared.recognised.treatment, asked.wish) {
+            (Treatment::Ordinary, _) if settled => {}
+            (Treatment::Ordinary, Wish::Off) if prepared.overlay.is_some() => {
+                self.reset(&mut prepared).await?;
+            }
+            (Treatment::Ordinary, Wish::Now) if self.config.policy.mode != Mode::Off => {
+                self.pass(&mut prepared).await;
+            }
+            (Treatment::Ordinary, _) => {}
+            _ if asked.counts || self.fits(&prepared) => {}
+            _ => self.reduce_once(&mut prepared).await,
         }
         self.metrics
             .view_tokens(prepared.original.tokens, prepared.sent.tokens);
