@@ -201,7 +201,7 @@ impl Views {
             .as_ref()
             .map(|(_, overlay)| overlay.clone());
         let model = self.config.models.lookup(&recognised.facts.model);
-        let (_, floor) = self.window(&recognised.facts.model);
+        let floor = self.floor(&recognised.facts.model);
         let factor = self.learned.factor(&recognised.facts.model);
         let (_, size) = prepared.figures.sizes();
         let base = factor.tokens(size.base.raw);

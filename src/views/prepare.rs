@@ -278,19 +278,24 @@ impl Views {
         .await?
     }
 
-    /// Whether a view fits the model's window.
+    /// Whether upstream will find that a view fits. The operator's budget is a
+    /// wish for conversations, and none that makes a request fail.
     pub(super) fn fits(&self, prepared: &Prepared) -> bool {
-        let (window, _) = self.window(&prepared.recognised.facts.model);
-        prepared.sent.tokens <= window
+        prepared.sent.tokens <= self.room(&prepared.recognised.facts.model)
     }
 
-    /// Tokens that a prompt may have, and that it should come down to.
-    pub(super) fn window(&self, model: &str) -> (u64, u64) {
+    /// Tokens that a prompt can have.
+    fn room(&self, model: &str) -> u64 {
         let known = self.config.models.lookup(model);
         let window = self.learned.window(model, known.window);
-        let usable = window - self.config.window.margin.of(window);
-        let usable = known.budget.map_or(usable, |budget| usable.min(budget));
-        (usable, self.config.policy.floor.of(usable))
+        window - self.config.window.margin.of(window)
+    }
+
+    /// Tokens that a prompt should come down to.
+    pub(super) fn floor(&self, model: &str) -> u64 {
+        let (room, budget) = (self.room(model), self.config.models.lookup(model).budget);
+        let usable = budget.map_or(room, |budget| room.min(budget));
+        self.config.policy.floor.of(usable)
     }
 }
 
