@@ -15,7 +15,7 @@ impl Views {
     /// A reply has begun: the plan stands.
     pub fn began(&self, prepared: &mut Prepared, reply: &Reply) {
         let model = prepared.recognised.facts.model.clone();
-        for quirk in std::mem::take(&mut prepared.tried) {
+        for (quirk, _) in std::mem::take(&mut prepared.lessons) {
             self.note(self.learned.shown(quirk, &model));
         }
         self.keep(prepared, reply);

@@ -24,6 +24,7 @@ use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::{Recipe, View};
 use crate::store::MarkRow;
 use crate::wire::body::Body;
+use crate::wire::refusal::Refusal;
 
 /// What a client wishes for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,8 +85,12 @@ pub struct Prepared {
     pub(super) sent: Measured,
     /// What a pass did for this request.
     pub(super) kinds: Vec<&'static str>,
-    /// What was left out on a refusal, to be remembered if it helped.
+    /// What was left out on a refusal, and stays so for this request.
     pub(super) tried: Vec<Quirk>,
+    /// The same with the refusal, to be remembered if it helped.
+    pub(super) lessons: Vec<(Quirk, Refusal)>,
+    /// Overlay and figures before the first overlay that a refusal has cost.
+    pub(super) before: Option<(Option<(OverlayId, Arc<Overlay>)>, Figures)>,
     /// All thinking was left out on a refusal.
     pub(super) bare: bool,
     pub(super) begun: Instant,
@@ -229,7 +234,7 @@ impl Views {
         let lineage = standing.filter(|_| !forked).map(|s| s.lineage);
         let lineage = lineage.unwrap_or_else(|| LineageId::beginning(last.as_bytes()));
         let from = standing.map(|standing| (standing.messages, standing.view));
-        let built = self.build(recognised.clone(), plan, from).await?;
+        let built = self.build(recognised.clone(), plan, from, &[]).await?;
         let factor = self.learned.factor(&recognised.facts.model);
         let anchor = standing
             .filter(|standing| standing.own)
@@ -256,20 +261,25 @@ impl Views {
             sent,
             kinds: Vec::new(),
             tried: Vec::new(),
+            lessons: Vec::new(),
+            before: None,
             bare: false,
             begun,
             recognised,
         })
     }
 
-    /// Renders and counts. `from` is how far both are known already.
+    /// Renders and counts. `from` is how far both are known already, `tried`
+    /// what must be left out.
     pub(super) async fn build(
         &self,
         recognised: Arc<Recognised>,
         plan: Plan,
         from: Option<(usize, Option<ChainHash>)>,
+        tried: &[Quirk],
     ) -> Result<Built, Fault> {
         let marks_allowed = self.config.cache.breakpoints == Breakpoints::Auto
+            && !tried.contains(&Quirk::NoMarks)
             && !self.learned.has(Quirk::NoMarks, &recognised.facts.model);
         let size = recognised.bytes.len();
         compute(size, "build", move || {
