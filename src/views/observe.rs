@@ -6,6 +6,7 @@
 
 use super::Views;
 use super::prepare::Prepared;
+use crate::engine::request::Treatment;
 use crate::wire::reply::Reply;
 
 /// How many marks of a reply are kept to tell it.
@@ -57,8 +58,10 @@ impl Views {
             return;
         };
         let recognised = &prepared.recognised;
+        // Only an ordinary request is the conversation going on.
         let parent = prepared
             .grew_from
+            .filter(|_| recognised.treatment == Treatment::Ordinary)
             .and_then(|messages| messages.checked_sub(1))
             .and_then(|at| recognised.swifts.get(at));
         if let Some(swift) = recognised.swifts.last() {
