@@ -60,7 +60,10 @@ pub fn announce_beta(headers: &mut HeaderMap, beta: &'static str) {
     if announced {
         return;
     }
-    let theirs = headers.get(&BETA).and_then(|value| value.to_str().ok());
+    let theirs = headers
+        .get(&BETA)
+        .and_then(|value| value.to_str().ok())
+        .filter(|names| !names.trim().is_empty());
     let value = match theirs {
         Some(theirs) => format!("{theirs},{beta}").parse().ok(),
         None => Some(HeaderValue::from_static(beta)),

@@ -27,8 +27,8 @@ use crate::wire::refusal::Refusal;
 const REFUSAL: usize = 256 * 1024;
 /// How long it may take to come.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a request is tried again.
-const TRIES: usize = 4;
+/// How often a request is sent at most: more than there are things to try.
+const TRIES: usize = 8;
 
 /// Sends a view until upstream takes it or nothing is left to try.
 pub async fn deliver(
@@ -37,34 +37,38 @@ pub async fn deliver(
     own: &Bytes,
     prepared: &mut Prepared,
 ) -> Result<Response<ResponseBody>, Failure> {
+    let views = &worker.shared.views;
     let mut first: Option<Response<ResponseBody>> = None;
-    for _ in 0..TRIES {
+    for left in (0..TRIES).rev() {
         let outbound = address_view(worker, parts, own, prepared)?;
-        let answer = match (worker.upstream.send(outbound).await, first.take()) {
-            (Ok(answer), refusal) => {
-                first = refusal;
-                answer
+        let answer = match worker.upstream.send(outbound).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                views.give_up(prepared).await;
+                return first.ok_or_else(|| error.into());
             }
-            (Err(_), Some(refusal)) => return Ok(refusal),
-            (Err(error), None) => return Err(error.into()),
         };
         if !is_refusal(answer.status()) {
+            if !answer.status().is_success() {
+                // It says nothing of what was tried.
+                views.give_up(prepared).await;
+            }
             return Ok(answer);
         }
         let (answer, said) = keep(answer).await;
         let refusal = said.map(|said| Refusal::read(answer.status().as_u16(), &said));
+        // What it says to the client's own request is what the client would have
+        // heard without us.
+        let theirs = !prepared.view.edited;
         let again = match &refusal {
-            Some(refusal) => worker.shared.views.refused(prepared, refusal).await,
-            None => false,
+            Some(refusal) if left > 0 => views.refused(prepared, refusal).await,
+            _ => false,
         };
         if !again {
-            // What it says to the client's own request is what the client would
-            // have heard without us.
-            let theirs = !prepared.view.edited;
-            return Ok(if theirs {
-                answer
-            } else {
-                first.unwrap_or(answer)
+            views.give_up(prepared).await;
+            return Ok(match first {
+                Some(first) if !theirs => first,
+                _ => answer,
             });
         }
         first = first.or(Some(answer));

@@ -28,11 +28,11 @@ const GOES_ON: usize = 6;
 const PLACES: usize = 64;
 
 impl Views {
-    /// Takes over an overlay of the hinted session, if the history shows its
-    /// view and no newer mark is known; `None` if there is none to take over.
+    /// Where a history stands that shows the view of an overlay of the hinted
+    /// session; `None` if it shows none, or a newer mark is known.
     pub(super) async fn adopt(
         &self,
-        recognised: &mut Recognised,
+        recognised: &Recognised,
         hint: Hint,
         standing: Option<&Standing>,
     ) -> Result<Option<Standing>, Fault> {
@@ -44,7 +44,7 @@ impl Views {
         let candidates = self.timed("overlays_of", candidates).await?;
         for id in candidates {
             let overlay = self.overlay(id).await?;
-            let held = standing.and_then(|s| s.overlay.as_ref());
+            let held = standing.and_then(|standing| standing.overlay.as_ref());
             let newer = overlay.made_at as usize > since && held.is_none_or(|held| held.0 != id);
             if !newer || overlay.made_at as usize > recognised.len() {
                 continue;

@@ -106,7 +106,8 @@ impl Known {
         });
     }
 
-    /// Notes the mark of a place that grew out of another, which hands over.
+    /// Notes the mark of a place that grew out of another, which hands over
+    /// unless it is another model's: a question on the side moves nothing on.
     pub fn remember(
         &self,
         at: Swift,
@@ -117,6 +118,10 @@ impl Known {
         let taken = parent.filter(|parent| *parent != at).and_then(|parent| {
             let mark = self.with(parent, |shard| {
                 let place = &mut shard.entries.get_mut(&parent)?.place;
+                let theirs = place.mark.as_ref().map(|mark| &mark.row.model);
+                if theirs.is_some_and(|model| *model != row.model) {
+                    return None;
+                }
                 place.moved_on = true;
                 place.mark.take()
             })??;

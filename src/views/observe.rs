@@ -13,6 +13,7 @@ use super::prepare::Prepared;
 use crate::engine::figures::Figures;
 use crate::engine::measure::{Anchor, Size};
 use crate::engine::overlay::Overlay;
+use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
 use crate::store::MarkRow;
 use crate::wire::reply::Reply;
@@ -31,7 +32,7 @@ pub struct Sent {
     remembers: bool,
     estimate: u64,
     anchor: Option<Anchor>,
-    tried: Vec<Quirk>,
+    lessons: Vec<Quirk>,
     /// The session, for the log.
     pub session: String,
     /// The view, for the log.
@@ -43,8 +44,10 @@ pub struct Sent {
 impl From<Prepared> for Sent {
     fn from(prepared: Prepared) -> Self {
         let recognised = &prepared.recognised;
+        // Only an ordinary request is the conversation going on.
         let parent = prepared
             .grew_from
+            .filter(|_| recognised.treatment == Treatment::Ordinary)
             .and_then(|messages| messages.checked_sub(1))
             .and_then(|at| recognised.swifts.get(at));
         Self {
@@ -63,7 +66,11 @@ impl From<Prepared> for Sent {
             compaction: prepared.compaction(),
             figures: prepared.figures,
             anchor: prepared.anchor,
-            tried: prepared.tried,
+            lessons: prepared
+                .lessons
+                .into_iter()
+                .map(|(quirk, _)| quirk)
+                .collect(),
         }
     }
 }
@@ -77,7 +84,7 @@ impl Sent {
 impl Views {
     /// A reply has begun: the plan stands.
     pub fn began(&self, sent: &mut Sent, reply: &Reply) {
-        for quirk in std::mem::take(&mut sent.tried) {
+        for quirk in std::mem::take(&mut sent.lessons) {
             self.note(self.learned.shown(quirk, &sent.model));
         }
         self.keep(sent, reply);

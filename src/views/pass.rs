@@ -107,7 +107,8 @@ impl Views {
         let messages = recognised.len();
         let parent = prepared.overlay.as_ref().map(|(id, _)| *id);
         let from = Some((messages, Some(prepared.view_hash)));
-        let built = self.build(recognised.clone(), plan, from).await?;
+        let tried = prepared.tried.clone();
+        let built = self.build(recognised.clone(), plan, from, &tried).await?;
         let old = self.put(prepared, built);
         let mark = prepared.row(false).ok_or(Fault::Bug("no mark"))?;
         let commit = Commit {
@@ -142,7 +143,7 @@ impl Views {
             view: None,
         };
         let from = Some((messages, Some(row.view)));
-        let built = self.build(recognised, plan, from).await?;
+        let built = self.build(recognised, plan, from, &tried).await?;
         self.put(prepared, built);
         Ok(())
     }
@@ -175,7 +176,8 @@ impl Views {
                     figures: prepared.figures.clone(),
                     view: Some((checked.hash, checked.size)),
                 };
-                self.build(prepared.recognised.clone(), plan, None).await
+                let recognised = prepared.recognised.clone();
+                self.build(recognised, plan, None, &prepared.tried).await
             }
             Ok(None) => return,
             Err(fault) => Err(fault),
@@ -201,7 +203,7 @@ impl Views {
             .as_ref()
             .map(|(_, overlay)| overlay.clone());
         let model = self.config.models.lookup(&recognised.facts.model);
-        let (_, floor) = self.window(&recognised.facts.model);
+        let floor = self.floor(&recognised.facts.model);
         let factor = self.learned.factor(&recognised.facts.model);
         let (_, size) = prepared.figures.sizes();
         let base = factor.tokens(size.base.raw);

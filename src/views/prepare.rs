@@ -24,6 +24,7 @@ use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::{Recipe, View};
 use crate::store::MarkRow;
 use crate::wire::body::Body;
+use crate::wire::refusal::Refusal;
 
 /// How much more it costs to count a byte than to look at it.
 const COUNTING: usize = 32;
@@ -91,8 +92,12 @@ pub struct Prepared {
     pub(super) anchor: Option<Anchor>,
     /// What a pass did for this request.
     pub(super) kinds: Vec<&'static str>,
-    /// What was left out on a refusal, to be remembered if it helped.
+    /// What was left out on a refusal, and stays so for this request.
     pub(super) tried: Vec<Quirk>,
+    /// The same with the refusal, to be remembered if it helped.
+    pub(super) lessons: Vec<(Quirk, Refusal)>,
+    /// Overlay and figures before the first overlay that a refusal has cost.
+    pub(super) before: Option<(Option<(OverlayId, Arc<Overlay>)>, Figures)>,
     /// All thinking was left out on a refusal.
     pub(super) bare: bool,
     pub(super) begun: Instant,
@@ -109,19 +114,39 @@ pub(super) struct Plan {
 impl Views {
     /// Makes the view of a request.
     pub async fn prepare(&self, asked: Asked) -> Verdict {
-        match self.steps(asked).await {
-            Ok(verdict) => verdict,
-            Err(fault) => {
-                self.metrics.fail_open(fault.stage());
-                tracing::error!(error = %fault, "no view could be made, the request goes as it came");
-                Verdict::AsSent
-            }
-        }
+        let begun = Instant::now();
+        let fault = match self.steps(&asked, begun).await {
+            Ok(verdict) => return verdict,
+            Err(fault) => fault,
+        };
+        self.metrics.fail_open(fault.stage());
+        tracing::error!(error = %fault, "what is remembered is out of reach, the request goes without");
+        self.afresh(&asked, begun).await.unwrap_or_else(|fault| {
+            self.metrics.fail_open(fault.stage());
+            tracing::error!(error = %fault, "no view could be made, the request goes as it came");
+            Verdict::AsSent
+        })
     }
 
-    async fn steps(&self, asked: Asked) -> Result<Verdict, Fault> {
-        let begun = Instant::now();
-        let mut recognised = match self.recognise(&asked).await? {
+    /// The client's own request, reduced if it cannot fit, when what is
+    /// remembered cannot be looked at. Nothing is added to it either, so that
+    /// the conversation has its overlay again when it can. What upstream refuses
+    /// can still be healed, above all thinking that belongs to a view of ours.
+    async fn afresh(&self, asked: &Asked, begun: Instant) -> Result<Verdict, Fault> {
+        let Ok(recognised) = self.recognise(asked).await? else {
+            return Ok(Verdict::AsSent);
+        };
+        let recognised = Arc::new(recognised);
+        let mut prepared = self.take_over(recognised, None, asked, begun).await?;
+        prepared.remembers = false;
+        if !asked.counts && !self.fits(&prepared) {
+            self.reduce_once(&mut prepared).await;
+        }
+        Ok(Verdict::Send(Box::new(prepared)))
+    }
+
+    async fn steps(&self, asked: &Asked, begun: Instant) -> Result<Verdict, Fault> {
+        let mut recognised = match self.recognise(asked).await? {
             Ok(recognised) => recognised,
             Err(unknown) => {
                 tracing::debug!(reason = %unknown, "the request is not understood");
@@ -137,48 +162,54 @@ impl Views {
                 Verdict::AsSent
             });
         }
-        let standing = self.where_it_stands(&mut recognised, asked.hint).await;
+        if asked.counts && asked.wish == Wish::Off {
+            return Ok(Verdict::AsSent);
+        }
+        let standing = self
+            .where_it_stands(&mut recognised, asked.hint)
+            .await?;
         let recognised = Arc::new(recognised);
         let mut prepared = self
-            .take_over(recognised, standing.as_ref(), &asked, begun)
+            .take_over(recognised, standing.as_ref(), asked, begun)
             .await?;
         let settled = standing
             .as_ref()
             .is_some_and(|s| s.sealed && s.messages == prepared.recognised.len());
-        let may_pass = prepared.recognised.treatment == Treatment::Ordinary && !settled;
-        if may_pass && asked.wish == Wish::Off && prepared.overlay.is_some() {
-            self.reset(&mut prepared).await?;
-        } else if may_pass && asked.wish == Wish::Now && self.config.policy.mode != Mode::Off {
-            self.pass(&mut prepared).await;
-        } else if !asked.counts && !may_pass && !self.fits(&prepared) {
-            self.reduce_once(&mut prepared).await;
-        }
-        if asked.counts && asked.wish == Wish::Off {
-            return Ok(Verdict::AsSent);
+        match (prepared.recognised.treatment, asked.wish) {
+            (Treatment::Ordinary, _) if settled => {}
+            (Treatment::Ordinary, Wish::Off) if prepared.overlay.is_some() => {
+                self.reset(&mut prepared).await?;
+            }
+            (Treatment::Ordinary, Wish::Now) if self.config.policy.mode != Mode::Off => {
+                self.pass(&mut prepared).await;
+            }
+            (Treatment::Ordinary, _) => {}
+            _ if asked.counts || self.fits(&prepared) => {}
+            _ => self.reduce_once(&mut prepared).await,
         }
         self.metrics
             .view_tokens(prepared.original.tokens, prepared.sent.tokens);
         Ok(Verdict::Send(Box::new(prepared)))
     }
 
-    /// Where the conversation stands. What cannot be found out counts as nothing:
-    /// the request then goes as the client sent it, if it fits.
+    /// Where the conversation stands. That its session may have other overlays
+    /// is worth a look, and no more.
     async fn where_it_stands(
         &self,
         recognised: &mut Recognised,
         hint: Option<Hint>,
-    ) -> Option<Standing> {
-        let forgive = |fault: &Fault| {
-            self.metrics.fail_open(fault.stage());
-            tracing::error!(error = %fault, "what is remembered of a conversation cannot be had");
-        };
-        let found = self.standing(recognised).await;
-        let standing = found.inspect_err(forgive).ok().flatten();
+    ) -> Result<Option<Standing>, Fault> {
+        let standing = self.standing(recognised).await?;
         let Some(hint) = hint else {
-            return standing;
+            return Ok(standing);
         };
         let adopted = self.adopt(recognised, hint, standing.as_ref()).await;
-        adopted.inspect_err(forgive).ok().flatten().or(standing)
+        let adopted = adopted.unwrap_or_else(|fault| {
+            self.metrics.fail_open(fault.stage());
+            tracing::error!(error = %fault, "other overlays of a session are out of reach");
+            None
+        });
+        Ok(adopted.or(standing))
     }
 
     async fn recognise(&self, asked: &Asked) -> Result<Result<Recognised, Unknown>, Fault> {
@@ -224,7 +255,7 @@ impl Views {
         let lineage = standing.filter(|_| !forked).map(|s| s.lineage);
         let lineage = lineage.unwrap_or_else(|| LineageId::beginning(last.as_bytes()));
         let from = standing.map(|standing| (standing.messages, standing.view));
-        let built = self.build(recognised.clone(), plan, from).await?;
+        let built = self.build(recognised.clone(), plan, from, &[]).await?;
         let factor = self.learned.factor(&recognised.facts.model);
         let anchor = standing
             .filter(|standing| standing.own)
@@ -252,20 +283,25 @@ impl Views {
             anchor,
             kinds: Vec::new(),
             tried: Vec::new(),
+            lessons: Vec::new(),
+            before: None,
             bare: false,
             begun,
             recognised,
         })
     }
 
-    /// Renders and counts. `from` is how far both are known already.
+    /// Renders and counts. `from` is how far both are known already, `tried`
+    /// what must be left out.
     pub(super) async fn build(
         &self,
         recognised: Arc<Recognised>,
         plan: Plan,
         from: Option<(usize, Option<ChainHash>)>,
+        tried: &[Quirk],
     ) -> Result<Built, Fault> {
         let marks_allowed = self.config.cache.breakpoints == Breakpoints::Auto
+            && !tried.contains(&Quirk::NoMarks)
             && !self.learned.has(Quirk::NoMarks, &recognised.facts.model);
         // Counting what is new costs far more than looking at what is known.
         let known = from.map_or(0, |(messages, _)| messages);
@@ -278,19 +314,24 @@ impl Views {
         .await?
     }
 
-    /// Whether a view fits the model's window.
+    /// Whether upstream will find that a view fits. The operator's budget is a
+    /// wish for conversations, and none that makes a request fail.
     pub(super) fn fits(&self, prepared: &Prepared) -> bool {
-        let (window, _) = self.window(&prepared.recognised.facts.model);
-        prepared.sent.tokens <= window
+        prepared.sent.tokens <= self.room(&prepared.recognised.facts.model)
     }
 
-    /// Tokens that a prompt may have, and that it should come down to.
-    pub(super) fn window(&self, model: &str) -> (u64, u64) {
+    /// Tokens that a prompt can have.
+    fn room(&self, model: &str) -> u64 {
         let known = self.config.models.lookup(model);
         let window = self.learned.window(model, known.window);
-        let usable = window - self.config.window.margin.of(window);
-        let usable = known.budget.map_or(usable, |budget| usable.min(budget));
-        (usable, self.config.policy.floor.of(usable))
+        window - self.config.window.margin.of(window)
+    }
+
+    /// Tokens that a prompt should come down to.
+    pub(super) fn floor(&self, model: &str) -> u64 {
+        let (room, budget) = (self.room(model), self.config.models.lookup(model).budget);
+        let usable = budget.map_or(room, |budget| room.min(budget));
+        self.config.policy.floor.of(usable)
     }
 }
 

@@ -4,8 +4,9 @@
 //! asking upstream to drop it. Any other refusal of a request that we changed is
 //! ours until proven otherwise: first goes what we added, then the thinking that
 //! our change may have spoilt, then the whole change, if the client's own
-//! request fits. What helped is remembered for the model. A request that we did
-//! not change is the client's own matter.
+//! request fits. What helped is remembered for the model; if nothing did, the
+//! refusal was not for what we changed, and the plan is again what it was. A
+//! request that we did not change is the client's own matter.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::{Fault, Views};
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
 use crate::engine::reduce::without_thinking;
+use crate::engine::view::can_ask_to_drop;
 use crate::wire::refusal::Refusal;
 
 /// What is tried next.
@@ -37,6 +39,8 @@ impl Views {
     /// is nothing left to try, and the refusal is the client's to see.
     pub async fn refused(&self, prepared: &mut Prepared, refusal: &Refusal) -> bool {
         self.learn_window(prepared, refusal);
+        // What was left out on the very same refusal did not help.
+        prepared.lessons.retain(|(_, answers)| answers != refusal);
         if prepared.begun.elapsed() > self.config.summarizer.deadline {
             return false;
         }
@@ -44,6 +48,15 @@ impl Views {
             return false;
         };
         tracing::warn!(session = %prepared.lineage, ?refusal, ?rung, "upstream refused a request");
+        let quirk = match rung {
+            Rung::NoMarks => Some(Quirk::NoMarks),
+            Rung::NoDrop => Some(Quirk::NoDrop),
+            Rung::Drop | Rung::Bare | Rung::Own => None,
+        };
+        if let Some(quirk) = quirk {
+            prepared.tried.push(quirk);
+            prepared.lessons.push((quirk, refusal.clone()));
+        }
         let outcome = self.climb(prepared, rung).await;
         self.metrics
             .reactive(if outcome.is_ok() { "retried" } else { "failed" });
@@ -51,6 +64,22 @@ impl Views {
             tracing::error!(error = %fault, "a refused request cannot be changed");
         }
         outcome.is_ok()
+    }
+
+    /// No try has helped: the plan is again what it was before the first.
+    pub async fn give_up(&self, prepared: &mut Prepared) {
+        let Some((overlay, figures)) = prepared.before.take() else {
+            return;
+        };
+        let plan = Plan {
+            overlay,
+            figures,
+            view: None,
+        };
+        if let Err(fault) = self.commit(prepared, plan, None).await {
+            self.metrics.fail_open(fault.stage());
+            tracing::error!(error = %fault, "an overlay that was set aside stays so");
+        }
     }
 
     fn learn_window(&self, prepared: &Prepared, refusal: &Refusal) {
@@ -83,7 +112,8 @@ impl Views {
                 self.note(self.learned.shown(Quirk::Enforces, model));
                 let refused =
                     self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
-                if !figures.drop_block && !refused {
+                let can_ask = !figures.drop_block && can_ask_to_drop(&recognised.conversation());
+                if can_ask && !refused {
                     return Some(Rung::Drop);
                 }
             }
@@ -93,12 +123,12 @@ impl Views {
             _ => {}
         }
         let changed = overlay.is_some();
+        // Neither has anything to do with where thinking belongs.
+        let additions = !matches!(refusal, Refusal::BoundThinking(_));
         match () {
             () if !view.edited => None,
-            () if view.added_marks => Some(Rung::NoMarks),
-            () if view.added_drop && !matches!(refusal, Refusal::BoundThinking(_)) => {
-                Some(Rung::NoDrop)
-            }
+            () if view.added_marks && additions => Some(Rung::NoMarks),
+            () if view.added_drop && additions => Some(Rung::NoDrop),
             () if changed && !bare && !recognised.conversation().is_in_tool_loop() => {
                 Some(Rung::Bare)
             }
@@ -121,31 +151,22 @@ impl Views {
         let overlay = prepared.overlay.clone();
         let known = Some((prepared.view_hash, figures.sizes().1));
         match rung {
-            Rung::Drop | Rung::NoDrop => {
-                figures.drop_block = rung == Rung::Drop;
-                if rung == Rung::NoDrop {
-                    prepared.tried.push(Quirk::NoDrop);
+            Rung::Drop | Rung::NoDrop | Rung::NoMarks => {
+                match rung {
+                    Rung::Drop => figures.drop_block = true,
+                    Rung::NoDrop => figures.drop_block = false,
+                    _ => {}
                 }
                 let plan = Plan {
                     overlay,
                     figures,
                     view: known,
                 };
-                self.replan(prepared, plan, true).await?;
-                // The client itself says what is to happen: nothing can be asked.
-                if rung == Rung::Drop && !prepared.view.added_drop {
-                    return Err(Fault::Bug("thinking is the client's to drop"));
-                }
+                let recognised = prepared.recognised.clone();
+                let from = Some((recognised.len(), Some(prepared.view_hash)));
+                let built = self.build(recognised, plan, from, &prepared.tried).await?;
+                self.put(prepared, built);
                 Ok(())
-            }
-            Rung::NoMarks => {
-                prepared.tried.push(Quirk::NoMarks);
-                let plan = Plan {
-                    overlay,
-                    figures,
-                    view: known,
-                };
-                self.replan(prepared, plan, false).await
             }
             Rung::Bare => {
                 prepared.bare = true;
@@ -178,18 +199,6 @@ impl Views {
         }
     }
 
-    /// The same overlay, sent differently.
-    async fn replan(&self, prepared: &mut Prepared, plan: Plan, marks: bool) -> Result<(), Fault> {
-        let recognised = prepared.recognised.clone();
-        let from = Some((recognised.len(), Some(prepared.view_hash)));
-        let built = match marks && !prepared.tried.contains(&Quirk::NoMarks) {
-            true => self.build(recognised, plan, from).await?,
-            false => super::prepare::Built::make(&recognised, plan, from, false)?,
-        };
-        self.put(prepared, built);
-        Ok(())
-    }
-
     /// Another overlay from here on, if the request is one that is remembered.
     async fn settle(
         &self,
@@ -198,9 +207,12 @@ impl Views {
         stored: Option<(crate::engine::ids::OverlayId, Vec<u8>)>,
     ) -> Result<(), Fault> {
         if prepared.remembers {
+            let before = (prepared.overlay.clone(), prepared.figures.clone());
+            prepared.before.get_or_insert(before);
             return self.commit(prepared, plan, stored).await;
         }
-        let built = self.build(prepared.recognised.clone(), plan, None).await?;
+        let recognised = prepared.recognised.clone();
+        let built = self.build(recognised, plan, None, &prepared.tried).await?;
         self.put(prepared, built);
         Ok(())
     }

@@ -17,13 +17,18 @@ pub struct Client {
 
 impl Client {
     pub fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::try_connect(address).unwrap()
+    }
+
+    /// If there is anybody to connect to.
+    pub fn try_connect(address: SocketAddr) -> Option<Self> {
+        let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
         let reader = Reader::new(stream.try_clone().unwrap());
-        Self { stream, reader }
+        Some(Self { stream, reader })
     }
 
     /// Writes these bytes.

@@ -86,9 +86,14 @@ impl Tap {
             .expect("no request reached upstream")
     }
 
+    /// The next request it saw, if there is one.
+    pub fn try_seen(&self) -> Option<Message> {
+        self.seen.lock().unwrap().try_recv().ok()
+    }
+
     /// Whether nothing (more) has been seen.
     pub fn saw_nothing(&self) -> bool {
-        self.seen.lock().unwrap().try_recv().is_err()
+        self.try_seen().is_none()
     }
 }
 

@@ -1,5 +1,14 @@
 //! Views: what an agent's history becomes on its way, turn after turn.
 
 pub mod agent;
+pub mod cast;
 
+mod client_shapes;
+mod control;
+mod figures;
+mod kinds;
+mod refusal_bodies;
+mod refusals;
+mod restart;
+mod store_trouble;
 mod stories;
