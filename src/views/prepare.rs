@@ -146,7 +146,7 @@ impl Views {
             self.reset(&mut prepared).await?;
         } else if may_pass && asked.wish == Wish::Now && self.config.policy.mode != Mode::Off {
             self.pass(&mut prepared).await;
-        } else if !asked.counts && !may_pass && !self.fits(&prepared) {
+        } else if !asked.counts && self.must_shrink(&prepared) {
             self.reduce_once(&mut prepared).await;
         }
         if asked.counts && asked.wish == Wish::Off {
@@ -246,10 +246,16 @@ impl Views {
         .await?
     }
 
-    /// Whether a view fits the model's window.
-    pub(super) fn fits(&self, prepared: &Prepared) -> bool {
-        let (window, _) = self.window(&prepared.recognised.facts.model);
-        prepared.sent.tokens <= window
+    /// Whether a request that may start no pass is too large for its model. A
+    /// retry of an ordinary one goes as it went before, however large it is.
+    fn must_shrink(&self, prepared: &Prepared) -> bool {
+        let Recognised {
+            facts, treatment, ..
+        } = prepared.recognised.as_ref();
+        let window = self.config.models.lookup(&facts.model).window;
+        *treatment == Treatment::Fixed
+            && self.config.policy.mode == Mode::On
+            && prepared.sent.tokens > self.learned.window(&facts.model, window)
     }
 
     /// Tokens that a prompt may have, and that it should come down to.
