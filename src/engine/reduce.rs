@@ -38,14 +38,16 @@ pub struct Settings {
     pub manual_thinking: bool,
 }
 
+/// Something that is left out, and where it stands in the body.
+pub type Evicted = (BlobId, Range<usize>);
+
 /// An overlay that is not committed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// The overlay.
     pub overlay: Overlay,
-    /// What it leaves out that the one before did not, and where it stands in
-    /// the body.
-    pub evicted: Vec<(BlobId, Range<usize>)>,
+    /// What it leaves out that the one before did not.
+    pub evicted: Vec<Evicted>,
     /// Results were cleared.
     pub cleared: bool,
     /// Messages were left out.
@@ -89,7 +91,11 @@ pub fn reduce(
 
 /// The same overlay without the thinking that is shown behind its first change;
 /// `None` if there is none.
-pub fn without_thinking(conversation: &Conversation<'_>, current: &Overlay) -> Option<Overlay> {
+pub fn without_thinking(
+    conversation: &Conversation<'_>,
+    current: &Overlay,
+    tenant: ChainHash,
+) -> Option<(Overlay, Vec<Evicted>)> {
     let edited = current.edits.first().map(|edit| edit.message as usize);
     let hidden = current.hides().then_some(current.head as usize);
     let first = edited.into_iter().chain(hidden).min()?;
@@ -102,12 +108,12 @@ pub fn without_thinking(conversation: &Conversation<'_>, current: &Overlay) -> O
         binds_thinking: true,
         manual_thinking: false,
     };
-    let start = super::chain::start("");
-    let mut work = Work::new(conversation, current, start, &settings);
+    let mut work = Work::new(conversation, current, tenant, &settings);
     if work.drop_thinking(first) == 0 {
         return None;
     }
-    Some(work.overlay())
+    let evicted = std::mem::take(&mut work.evicted);
+    Some((work.overlay(), evicted))
 }
 
 struct Work<'a> {
@@ -116,7 +122,7 @@ struct Work<'a> {
     tenant: ChainHash,
     edits: BTreeMap<(u32, u32), Change>,
     overlay: Overlay,
-    evicted: Vec<(BlobId, Range<usize>)>,
+    evicted: Vec<Evicted>,
     /// The first message that changes.
     first: Option<usize>,
 }
@@ -316,6 +322,10 @@ impl<'a> Work<'a> {
     fn drop_thinking(&mut self, first: usize) -> usize {
         let places: Vec<(u32, u32)> = self.thinking_behind(first).collect();
         for place in &places {
+            let at = (place.0 as usize, place.1 as usize);
+            if let Some(block) = self.conversation.block_at(at) {
+                self.evict(block.span.range());
+            }
             self.edits.insert(*place, Change::Gone);
         }
         for place in &places {
