@@ -167,11 +167,12 @@ impl<'a> Work<'a> {
     fn clear(&mut self) -> bool {
         let conversation = self.conversation;
         let calls = conversation.calls();
-        let old = calls.len().saturating_sub(self.settings.keep_tool_uses);
+        let count = calls.len().saturating_sub(self.settings.keep_tool_uses);
         let last = conversation.last_assistant().unwrap_or(0);
         let mut any = false;
-        for call in calls.iter().take(old) {
-            let Some(result) = call.result.filter(|result| result.0 < last) else {
+        for call in calls.iter().take(count) {
+            let old = |result: &(usize, usize)| (conversation.head()..last).contains(&result.0);
+            let Some(result) = call.result.filter(old) else {
                 continue;
             };
             any |= self.clear_one(call.used, result).is_some();
@@ -240,6 +241,9 @@ impl<'a> Work<'a> {
     /// Hides old messages behind a notice: as many as it takes, and no more.
     fn truncate(&mut self) -> bool {
         let conversation = self.conversation;
+        if conversation.head() == 0 {
+            return false;
+        }
         let points = conversation.cut_points(self.settings.manual_thinking);
         let from = self.overlay.cut.max(count(conversation.head())) as usize;
         let head: usize = (0..conversation.head()).map(|at| self.bytes_of(at)).sum();
@@ -278,12 +282,16 @@ impl<'a> Work<'a> {
     fn hide(&mut self, from: usize, cut: usize) {
         let conversation = self.conversation;
         let role = |at: usize| conversation.message(at).map(|message| message.role);
-        if self.overlay.segments.is_empty() {
-            let head = conversation.head();
+        let head = conversation.head();
+        // A summary of the API's own may have come since, behind what is hidden:
+        // it is the head now, and what stands before it is dead, shown or not.
+        if self.overlay.segments.is_empty() || count(head) > self.overlay.cut {
             let before = (0..head)
                 .rev()
                 .filter_map(role)
                 .find(|r| *r != Role::System);
+            self.overlay.segments.clear();
+            self.overlay.before.clear();
             if before == Some(Role::User) {
                 self.overlay.before.push(stub::BEFORE.to_owned());
             }
@@ -522,6 +530,38 @@ mod tests {
         let made = reduced(&session(4, "Bash", true), &Overlay::default(), &bound).unwrap();
         assert_eq!(made.draft.thinking_dropped, 0);
         assert!(made.draft.leaves_unfit_thinking);
+    }
+
+    /// The API's own summary stands for all before it: it must outlive a pass.
+    #[test]
+    fn a_summary_of_the_api_s_that_comes_later_is_never_hidden() {
+        let small = Settings {
+            target_bytes: 0,
+            clear: false,
+            ..settings()
+        };
+        let mut messages = session(6, "Bash", false);
+        let first = reduced(&messages, &Overlay::default(), &small).unwrap();
+        assert!(first.draft.overlay.hides());
+        let summary = json!({"type": "compaction", "content": "so far"});
+        messages.push(json!({"role": "assistant", "content": [summary]}));
+        messages.push(json!({"role": "user", "content": "go on"}));
+        for id in 10..16 {
+            messages.extend(cycle(id, "Bash", false));
+        }
+        let second = reduced(&messages, &first.draft.overlay, &small).unwrap();
+        assert!(text(&second.view).contains("so far"));
+        assert_eq!(second.draft.overlay.segments.len(), 1);
+        assert_eq!(second.draft.overlay.head, 14);
+    }
+
+    #[test]
+    fn what_stands_before_the_api_s_summary_is_not_worth_clearing() {
+        let mut messages = session(6, "Bash", false);
+        let summary = json!({"type": "compaction", "content": "so far"});
+        messages.push(json!({"role": "assistant", "content": [summary]}));
+        messages.push(json!({"role": "user", "content": "go on"}));
+        assert!(reduced(&messages, &Overlay::default(), &settings()).is_none());
     }
 
     #[test]
