@@ -27,6 +27,9 @@ const LOOK_BACK: usize = 18;
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 const LONG_MARK: &str = r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
 
+/// A mark that is none, spelled out.
+const NONE: &[u8] = b"null";
+
 /// How long the API keeps what a mark ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lifetime {
@@ -116,7 +119,7 @@ fn marks_in(bytes: &[u8], array: Span) -> Vec<Lifetime> {
             let Ok(value) = cursor.value() else {
                 return found;
             };
-            if says(key.span.of(inner), "cache_control") {
+            if says(key.span.of(inner), "cache_control") && value.of(inner) != NONE {
                 found.push(Lifetime::of(value.of(inner)));
             }
         }
@@ -135,7 +138,7 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
         .collect();
     let automatic = field("cache_control")
         .map(|span| span.of(bytes))
-        .filter(|value| *value != b"null")
+        .filter(|value| *value != NONE)
         .map(Lifetime::of);
     let shown = shown(conversation, overlay);
     let used = fixed.len() + shown.len() + usize::from(automatic.is_some());
@@ -246,7 +249,7 @@ fn shown(conversation: &Conversation<'_>, overlay: &Overlay) -> Vec<Shown> {
                 Some(Change::Payload(_)) => !mark.is_nested,
                 Some(Change::Block(_) | Change::Gone) => false,
             };
-            if survives {
+            if survives && mark.value.of(bytes) != NONE {
                 found.push(Shown {
                     place: Some((at, block)),
                     lifetime: Lifetime::of(mark.value.of(bytes)),

@@ -7,6 +7,7 @@
 //! it follows, and what tools a result has loaded is not forgotten.
 
 use crate::wire::body::{Block, Body, Kind, Message, Role};
+use crate::wire::scan::Span;
 
 /// A history, with what is often asked of it.
 pub struct Conversation<'a> {
@@ -25,10 +26,10 @@ impl<'a> Conversation<'a> {
         let first_assistant = messages.iter().position(is_assistant);
         let holds_summary = |message: &Message| {
             let blocks = body.blocks(message);
-            blocks.iter().any(|block| block.kind == Kind::Compaction)
+            blocks.iter().any(|block| is_summary(bytes, block))
         };
         let head = match messages.iter().rposition(holds_summary) {
-            Some(at) => at + 1,
+            Some(at) => at + 1 + answers(body, at),
             None => first_assistant.unwrap_or(messages.len()),
         };
         let mut conversation = Self {
@@ -112,13 +113,17 @@ impl<'a> Conversation<'a> {
         at >= self.loop_start
     }
 
-    /// Whether the history ends with the results of tools: the model is in the
-    /// middle of its turn, and its newest message may not be changed.
+    /// Whether the model is in the middle of its turn, so that its newest message
+    /// may not be changed: its calls are being answered, whatever else is said
+    /// with that, or it is to go on where it stopped.
     pub fn is_in_tool_loop(&self) -> bool {
-        let last = (0..self.len())
+        let mut said = (0..self.len())
             .rev()
-            .find(|at| self.role(*at) != Some(Role::System));
-        last.is_some_and(|at| self.role(at) == Some(Role::User) && self.has(at, Kind::ToolResult))
+            .filter(|at| self.role(*at) != Some(Role::System))
+            .peekable();
+        let stopped = said.peek().is_some_and(|at| self.is_assistant(*at));
+        let mut turn = said.take_while(|at| self.role(*at) == Some(Role::User));
+        stopped || turn.any(|at| self.has(at, Kind::ToolResult))
     }
 
     /// Whether a tail may start at this message.
@@ -133,6 +138,7 @@ impl<'a> Conversation<'a> {
             Role::User => before == Role::Assistant && !self.run_has_results(at),
             Role::Assistant => {
                 before == Role::User
+                    && !self.may_answer_itself(at)
                     && (!manual_thinking || !self.in_open_turn(at) || self.starts_thinking(at))
             }
             Role::System | Role::Other => false,
@@ -145,6 +151,19 @@ impl<'a> Conversation<'a> {
         (from..self.len())
             .take_while(|at| self.role(*at) != Some(Role::Assistant))
             .any(|at| self.has(at, Kind::ToolResult))
+    }
+
+    /// Whether the assistant's turn may hold the result of a tool of the server's
+    /// that it called before its other calls were answered. Both are of kinds
+    /// not known here, and the API wants them together.
+    fn may_answer_itself(&self, from: usize) -> bool {
+        let mut before = (0..from).rev().take_while(|at| !self.is_assistant(*at));
+        let mut turn = (from..self.len()).take_while(|at| self.is_assistant(*at));
+        before.any(|at| self.has(at, Kind::ToolResult)) && turn.any(|at| self.has(at, Kind::Other))
+    }
+
+    fn is_assistant(&self, at: usize) -> bool {
+        self.role(at) == Some(Role::Assistant)
     }
 
     fn starts_thinking(&self, at: usize) -> bool {
@@ -219,6 +238,25 @@ impl<'a> Conversation<'a> {
     /// The block at a place.
     pub fn block_at(&self, (message, block): (usize, usize)) -> Option<&'a Block> {
         self.blocks(message).get(block)
+    }
+}
+
+/// Whether a block is the API's own summary; one that failed says nothing.
+fn is_summary(bytes: &[u8], block: &Block) -> bool {
+    let says = |payload: Span| payload.of(bytes) != b"null";
+    block.kind == Kind::Compaction && block.payload.is_some_and(says)
+}
+
+/// How many messages behind this one answer its calls.
+fn answers(body: &Body, at: usize) -> usize {
+    let mut rest = body.messages().iter().skip(at);
+    let calls = |message: &Message| {
+        let blocks = body.blocks(message);
+        blocks.iter().any(|block| block.kind == Kind::ToolUse)
+    };
+    match rest.next().is_some_and(calls) {
+        true => rest.take_while(|m| m.role != Role::Assistant).count(),
+        false => 0,
     }
 }
 
@@ -355,6 +393,62 @@ mod tests {
         ];
         assert_eq!(with(&history, |c| c.head()), 1);
         assert_eq!(with(&history, |c| c.cut_points(false)), [2, 3, 4]);
+    }
+
+    #[test]
+    fn a_summary_that_calls_tools_is_the_head_with_their_results_and_a_failed_one_is_none() {
+        let summary = |content: Value| {
+            json!({"role": "assistant", "content": [{"type": "compaction", "content": content},
+                {"type": "tool_use", "id": "a", "name": "Bash", "input": {}}]})
+        };
+        let rest = [results(&["a"]), says("1"), user("2"), says("3"), user("4")];
+        let after = |first: Value| [&[user("go"), first], &rest[..]].concat();
+        assert_eq!(with(&after(summary(json!("so far"))), |c| c.head()), 3);
+        assert_eq!(with(&after(summary(Value::Null)), |c| c.head()), 1);
+    }
+
+    /// The newest message may not be changed while its calls are answered.
+    #[test]
+    fn results_are_being_answered_whatever_follows_them() {
+        let text = json!({"role": "user", "content": [{"type": "text", "text": "and"}]});
+        for rest in [
+            vec![results(&["a"])],
+            vec![results(&["a"]), text.clone()],
+            vec![results(&["a"]), user("and"), system("note")],
+            vec![],
+        ] {
+            let history = [vec![user("go"), calls(&["a"])], rest].concat();
+            assert!(with(&history, |c| c.is_in_tool_loop()), "{history:?}");
+        }
+        let done = [
+            user("go"),
+            calls(&["a"]),
+            results(&["a"]),
+            says("1"),
+            user("2"),
+        ];
+        assert!(!with(&done, |c| c.is_in_tool_loop()));
+    }
+
+    /// The API may answer its own tool only after the client has answered its.
+    #[test]
+    fn a_cut_parts_no_server_tool_from_its_result() {
+        let asks = json!({"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+            {"type": "tool_use", "id": "a", "name": "Bash", "input": {}}]});
+        let answered = json!({"role": "assistant", "content": [
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+            {"type": "text", "text": "found"}]});
+        let history = [
+            user("go"),
+            asks,
+            results(&["a"]),
+            answered,
+            user("2"),
+            says("3"),
+            user("4"),
+        ];
+        assert_eq!(with(&history, |c| c.cut_points(false)), [4, 5]);
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub mod ids;
 pub mod legal;
 pub mod measure;
 pub mod overlay;
+#[cfg(test)]
+mod properties;
 pub mod reduce;
 pub mod render;
 pub mod request;

@@ -38,14 +38,16 @@ pub struct Settings {
     pub manual_thinking: bool,
 }
 
+/// Something that is left out, and where it stands in the body.
+pub type Evicted = (BlobId, Range<usize>);
+
 /// An overlay that is not committed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// The overlay.
     pub overlay: Overlay,
-    /// What it leaves out that the one before did not, and where it stands in
-    /// the body.
-    pub evicted: Vec<(BlobId, Range<usize>)>,
+    /// What it leaves out that the one before did not.
+    pub evicted: Vec<Evicted>,
     /// Results were cleared.
     pub cleared: bool,
     /// Messages were left out.
@@ -89,7 +91,11 @@ pub fn reduce(
 
 /// The same overlay without the thinking that is shown behind its first change;
 /// `None` if there is none.
-pub fn without_thinking(conversation: &Conversation<'_>, current: &Overlay) -> Option<Overlay> {
+pub fn without_thinking(
+    conversation: &Conversation<'_>,
+    current: &Overlay,
+    tenant: ChainHash,
+) -> Option<(Overlay, Vec<Evicted>)> {
     let edited = current.edits.first().map(|edit| edit.message as usize);
     let hidden = current.hides().then_some(current.head as usize);
     let first = edited.into_iter().chain(hidden).min()?;
@@ -102,12 +108,12 @@ pub fn without_thinking(conversation: &Conversation<'_>, current: &Overlay) -> O
         binds_thinking: true,
         manual_thinking: false,
     };
-    let start = super::chain::start("");
-    let mut work = Work::new(conversation, current, start, &settings);
+    let mut work = Work::new(conversation, current, tenant, &settings);
     if work.drop_thinking(first) == 0 {
         return None;
     }
-    Some(work.overlay())
+    let evicted = std::mem::take(&mut work.evicted);
+    Some((work.overlay(), evicted))
 }
 
 struct Work<'a> {
@@ -116,7 +122,7 @@ struct Work<'a> {
     tenant: ChainHash,
     edits: BTreeMap<(u32, u32), Change>,
     overlay: Overlay,
-    evicted: Vec<(BlobId, Range<usize>)>,
+    evicted: Vec<Evicted>,
     /// The first message that changes.
     first: Option<usize>,
 }
@@ -161,11 +167,12 @@ impl<'a> Work<'a> {
     fn clear(&mut self) -> bool {
         let conversation = self.conversation;
         let calls = conversation.calls();
-        let old = calls.len().saturating_sub(self.settings.keep_tool_uses);
+        let count = calls.len().saturating_sub(self.settings.keep_tool_uses);
         let last = conversation.last_assistant().unwrap_or(0);
         let mut any = false;
-        for call in calls.iter().take(old) {
-            let Some(result) = call.result.filter(|result| result.0 < last) else {
+        for call in calls.iter().take(count) {
+            let old = |result: &(usize, usize)| (conversation.head()..last).contains(&result.0);
+            let Some(result) = call.result.filter(old) else {
                 continue;
             };
             any |= self.clear_one(call.used, result).is_some();
@@ -234,6 +241,9 @@ impl<'a> Work<'a> {
     /// Hides old messages behind a notice: as many as it takes, and no more.
     fn truncate(&mut self) -> bool {
         let conversation = self.conversation;
+        if conversation.head() == 0 {
+            return false;
+        }
         let points = conversation.cut_points(self.settings.manual_thinking);
         let from = self.overlay.cut.max(count(conversation.head())) as usize;
         let head: usize = (0..conversation.head()).map(|at| self.bytes_of(at)).sum();
@@ -272,12 +282,16 @@ impl<'a> Work<'a> {
     fn hide(&mut self, from: usize, cut: usize) {
         let conversation = self.conversation;
         let role = |at: usize| conversation.message(at).map(|message| message.role);
-        if self.overlay.segments.is_empty() {
-            let head = conversation.head();
+        let head = conversation.head();
+        // A summary of the API's own may have come since, behind what is hidden:
+        // it is the head now, and what stands before it is dead, shown or not.
+        if self.overlay.segments.is_empty() || count(head) > self.overlay.cut {
             let before = (0..head)
                 .rev()
                 .filter_map(role)
                 .find(|r| *r != Role::System);
+            self.overlay.segments.clear();
+            self.overlay.before.clear();
             if before == Some(Role::User) {
                 self.overlay.before.push(stub::BEFORE.to_owned());
             }
@@ -316,6 +330,10 @@ impl<'a> Work<'a> {
     fn drop_thinking(&mut self, first: usize) -> usize {
         let places: Vec<(u32, u32)> = self.thinking_behind(first).collect();
         for place in &places {
+            let at = (place.0 as usize, place.1 as usize);
+            if let Some(block) = self.conversation.block_at(at) {
+                self.evict(block.span.range());
+            }
             self.edits.insert(*place, Change::Gone);
         }
         for place in &places {
@@ -512,6 +530,38 @@ mod tests {
         let made = reduced(&session(4, "Bash", true), &Overlay::default(), &bound).unwrap();
         assert_eq!(made.draft.thinking_dropped, 0);
         assert!(made.draft.leaves_unfit_thinking);
+    }
+
+    /// The API's own summary stands for all before it: it must outlive a pass.
+    #[test]
+    fn a_summary_of_the_api_s_that_comes_later_is_never_hidden() {
+        let small = Settings {
+            target_bytes: 0,
+            clear: false,
+            ..settings()
+        };
+        let mut messages = session(6, "Bash", false);
+        let first = reduced(&messages, &Overlay::default(), &small).unwrap();
+        assert!(first.draft.overlay.hides());
+        let summary = json!({"type": "compaction", "content": "so far"});
+        messages.push(json!({"role": "assistant", "content": [summary]}));
+        messages.push(json!({"role": "user", "content": "go on"}));
+        for id in 10..16 {
+            messages.extend(cycle(id, "Bash", false));
+        }
+        let second = reduced(&messages, &first.draft.overlay, &small).unwrap();
+        assert!(text(&second.view).contains("so far"));
+        assert_eq!(second.draft.overlay.segments.len(), 1);
+        assert_eq!(second.draft.overlay.head, 14);
+    }
+
+    #[test]
+    fn what_stands_before_the_api_s_summary_is_not_worth_clearing() {
+        let mut messages = session(6, "Bash", false);
+        let summary = json!({"type": "compaction", "content": "so far"});
+        messages.push(json!({"role": "assistant", "content": [summary]}));
+        messages.push(json!({"role": "user", "content": "go on"}));
+        assert!(reduced(&messages, &Overlay::default(), &settings()).is_none());
     }
 
     #[test]

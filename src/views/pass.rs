@@ -17,7 +17,7 @@ use crate::engine::ids::{ChainHash, OverlayId};
 use crate::engine::legal::faults;
 use crate::engine::measure::{self, Size};
 use crate::engine::overlay::Overlay;
-use crate::engine::reduce::{Draft, Settings, reduce};
+use crate::engine::reduce::{Draft, Evicted, Settings, reduce};
 use crate::engine::view::{Recipe, View};
 use crate::store::{Commit, Committed};
 use crate::wire::body::Body;
@@ -60,7 +60,7 @@ impl Views {
             tracing::info!(kinds = ?prepared.kinds, "a pass would be made here");
             return Ok("abandoned");
         }
-        self.archive(prepared, &checked.draft).await?;
+        self.archive(prepared, &checked.draft.evicted).await?;
         let model = &prepared.recognised.facts.model;
         let mut figures = prepared.figures.clone();
         figures.swap = true;
@@ -224,15 +224,18 @@ impl Views {
         .await?
     }
 
-    /// Archives what a draft leaves out, before it is committed.
-    async fn archive(&self, prepared: &Prepared, draft: &Draft) -> Result<(), Fault> {
+    /// Archives what an overlay leaves out, before it is committed.
+    pub(super) async fn archive(
+        &self,
+        prepared: &Prepared,
+        evicted: &[Evicted],
+    ) -> Result<(), Fault> {
         if !self.config.journal.enabled {
             return Ok(());
         }
         let bytes = &prepared.recognised.bytes;
         let content = |range: &std::ops::Range<usize>| bytes.get(range.clone()).unwrap_or(&[]);
-        let blobs: Vec<_> = draft
-            .evicted
+        let blobs: Vec<_> = evicted
             .iter()
             .map(|(id, range)| (*id, content(range).to_vec()))
             .collect();

@@ -184,7 +184,8 @@ impl Views {
                 self.pass(&mut prepared).await;
             }
             (Treatment::Ordinary, _) => {}
-            _ if asked.counts || self.fits(&prepared) => {}
+            _ if asked.counts || self.config.policy.mode != Mode::On => {}
+            _ if self.fits(&prepared) => {}
             _ => self.reduce_once(&mut prepared).await,
         }
         self.metrics

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::learned::Quirk;
 use super::prepare::{Plan, Prepared};
 use super::{Fault, Views};
+use crate::engine::chain;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
 use crate::engine::reduce::without_thinking;
@@ -172,10 +173,12 @@ impl Views {
                 prepared.bare = true;
                 let none = Overlay::default();
                 let current = overlay.as_ref().map_or(&none, |(_, overlay)| overlay);
-                let bare = without_thinking(&prepared.recognised.conversation(), current);
-                let Some(bare) = bare else {
+                let tenant = chain::start(&prepared.recognised.tenant);
+                let bare = without_thinking(&prepared.recognised.conversation(), current, tenant);
+                let Some((bare, evicted)) = bare else {
                     return Box::pin(self.climb(prepared, Rung::Own)).await;
                 };
+                self.archive(prepared, &evicted).await?;
                 let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
                 let stored = bare.store(place);
                 let (id, bytes) = stored.ok_or(Fault::Bug("an overlay cannot be stored"))?;

@@ -54,6 +54,20 @@ fn a_session_goes_on_after_a_pass_with_a_stable_view() {
     }
 }
 
+/// Invariant 1: only a pass may make a view smaller, and a retry is none.
+#[test]
+fn a_retry_goes_as_it_went_before_however_large_it_is() {
+    let upstream = Simulated::start(Options::default());
+    let proxy = Proxy::with(&upstream.sim.url(), "[window]\nbudget = 1000\n");
+    let mut agent = Agent::new("claude-opus-4-8");
+    agent.turn(&upstream, &proxy, 4);
+    agent.user("Again?");
+    for _ in 0..3 {
+        assert_eq!(agent.send(&proxy, "").status(), 200);
+        assert_eq!(upstream.last().body.unwrap(), agent.body());
+    }
+}
+
 fn unmarked(messages: &Value) -> Vec<Value> {
     let mut messages = messages.as_array().unwrap().clone();
     for message in &mut messages {
