@@ -114,6 +114,11 @@ impl View {
     }
 }
 
+/// Whether upstream can be asked to drop thinking that does not fit.
+pub fn may_ask_to_drop(conversation: &Conversation<'_>) -> bool {
+    ask_to_drop(conversation).is_some()
+}
+
 /// Asks upstream to drop thinking that does not fit; `None` if the client says
 /// itself what to do, or has switched thinking off.
 fn ask_to_drop(conversation: &Conversation<'_>) -> Option<Splice> {

@@ -16,6 +16,7 @@ use crate::engine::chain;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
 use crate::engine::reduce::without_thinking;
+use crate::engine::view::may_ask_to_drop;
 use crate::wire::refusal::Refusal;
 
 /// What is tried next.
@@ -67,10 +68,8 @@ impl Views {
     fn rung(&self, prepared: &Prepared, refusal: &Refusal) -> Option<Rung> {
         let Prepared {
             view,
-            overlay,
             recognised,
             tried,
-            bare,
             figures,
             ..
         } = prepared;
@@ -84,25 +83,32 @@ impl Views {
                 self.note(self.learned.shown(Quirk::Enforces, model));
                 let refused =
                     self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
-                if !figures.drop_block && !refused {
+                let asks = !figures.drop_block && !refused;
+                if asks && may_ask_to_drop(&recognised.conversation()) {
                     return Some(Rung::Drop);
                 }
+                // What we added besides is not at fault.
+                return self.undo(prepared).filter(|_| view.edited);
             }
             Refusal::UnknownBeta(_) | Refusal::ExtraField(_) if view.added_drop => {
                 return Some(Rung::NoDrop);
             }
             _ => {}
         }
-        let changed = overlay.is_some();
         match () {
             () if !view.edited => None,
             () if view.added_marks => Some(Rung::NoMarks),
-            () if view.added_drop && !matches!(refusal, Refusal::BoundThinking(_)) => {
-                Some(Rung::NoDrop)
-            }
-            () if changed && !bare && !recognised.conversation().is_in_tool_loop() => {
-                Some(Rung::Bare)
-            }
+            () if view.added_drop => Some(Rung::NoDrop),
+            () => self.undo(prepared),
+        }
+    }
+
+    /// The change itself is at fault: what of it is to be taken back.
+    fn undo(&self, prepared: &Prepared) -> Option<Rung> {
+        let changed = prepared.overlay.is_some();
+        let in_loop = prepared.recognised.conversation().is_in_tool_loop();
+        match () {
+            () if changed && !prepared.bare && !in_loop => Some(Rung::Bare),
             () if changed && self.own_fits(prepared) => Some(Rung::Own),
             () => None,
         }
@@ -121,6 +127,10 @@ impl Views {
         let mut figures = prepared.figures.clone();
         let overlay = prepared.overlay.clone();
         let known = Some((prepared.view_hash, figures.sizes().1));
+        if matches!(rung, Rung::Bare | Rung::Own) {
+            // What was tried before has not helped, and says nothing of upstream.
+            prepared.tried.clear();
+        }
         match rung {
             Rung::Drop | Rung::NoDrop => {
                 figures.drop_block = rung == Rung::Drop;
@@ -132,12 +142,7 @@ impl Views {
                     figures,
                     view: known,
                 };
-                self.replan(prepared, plan, true).await?;
-                // The client itself says what is to happen: nothing can be asked.
-                if rung == Rung::Drop && !prepared.view.added_drop {
-                    return Err(Fault::Bug("thinking is the client's to drop"));
-                }
-                Ok(())
+                self.replan(prepared, plan, true).await
             }
             Rung::NoMarks => {
                 prepared.tried.push(Quirk::NoMarks);
