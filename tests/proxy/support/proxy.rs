@@ -1,6 +1,7 @@
 //! A proxy inside the test's own process, on a free port.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
@@ -30,11 +31,18 @@ impl Proxy {
     /// In front of `upstream`, with this configuration file.
     pub fn with(upstream: &str, file: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("longhaul.toml");
+        let mut proxy = Self::within(folder.path(), upstream, file);
+        proxy.folder = Some(folder);
+        proxy
+    }
+
+    /// The same with its files in a folder that outlives it.
+    pub fn within(folder: &Path, upstream: &str, file: &str) -> Self {
+        let path = folder.join("longhaul.toml");
         std::fs::write(&path, file).unwrap();
         let sources = Sources {
             file: Some(path),
-            environment: vec![("HOME".into(), folder.path().display().to_string())],
+            environment: vec![("HOME".into(), folder.display().to_string())],
             flags: Flags {
                 listen: Some("127.0.0.1:0".into()),
                 upstream: Some(upstream.to_owned()),
@@ -44,9 +52,7 @@ impl Proxy {
         let config = load(&sources)
             .unwrap_or_else(|problems| panic!("{problems}"))
             .config;
-        let mut proxy = Self::start(config, None);
-        proxy.folder = Some(folder);
-        proxy
+        Self::start(config, None)
     }
 
     /// With a configuration made by hand.
