@@ -6,7 +6,7 @@
 //! takes its default, so that older figures stay readable, and what cannot be
 //! read at all costs an estimate and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,8 @@ pub struct Figures {
     pub reply: Vec<String>,
     /// The overlays that other models have in this lineage; empty: none.
     pub others: BTreeMap<String, String>,
+    /// The other models for which upstream is asked to drop thinking.
+    pub others_drop: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -134,7 +134,10 @@ impl Views {
             figures.prompt = None;
             figures.previous = None;
             figures.marked = None;
-            figures.drop_block = false;
+            if figures.drop_block {
+                figures.others_drop.insert(row.model.clone());
+            }
+            figures.drop_block = figures.others_drop.remove(model);
             figures.set_overlay_of(&row.model, row.overlay);
             figures.others.remove(model);
         }
@@ -172,6 +175,19 @@ fn best(rows: &[MarkRow], recognised: &Recognised) -> Option<MarkRow> {
         let knows = Figures::read(&row.figures).others.contains_key(model);
         (row.model != *model, !knows, row.model.clone())
     };
-    let there = rows.iter().filter(|row| place(row) == Some(newest));
-    there.min_by_key(rank).cloned()
+    let there = || rows.iter().filter(|row| place(row) == Some(newest));
+    let mut chosen = there().min_by_key(rank)?.clone();
+    if there().count() == 1 {
+        return Some(chosen);
+    }
+    // What the others have there stays theirs.
+    let mut figures = Figures::read(&chosen.figures);
+    for other in there().filter(|row| row.model != chosen.model) {
+        figures.set_overlay_of(&other.model, other.overlay);
+        if Figures::read(&other.figures).drop_block {
+            figures.others_drop.insert(other.model.clone());
+        }
+    }
+    chosen.figures = figures.store();
+    Some(chosen)
 }

@@ -2,13 +2,20 @@
 
 pub mod agent;
 pub mod cast;
+mod generate;
+mod look;
+mod talk;
+mod world;
 
 mod client_shapes;
 mod control;
 mod figures;
 mod kinds;
+mod odd;
+mod properties;
 mod refusal_bodies;
 mod refusals;
 mod restart;
 mod store_trouble;
 mod stories;
+mod transcripts;
