@@ -68,15 +68,10 @@ impl Views {
 
     /// No try has helped: the plan is again what it was before the first.
     pub async fn give_up(&self, prepared: &mut Prepared) {
-        let Some((overlay, figures)) = prepared.before.take() else {
+        let Some(plan) = prepared.before.take() else {
             return;
         };
-        let plan = Plan {
-            overlay,
-            figures,
-            view: None,
-        };
-        if let Err(fault) = self.commit(prepared, plan, None).await {
+        if let Err(fault) = self.commit(prepared, *plan, None).await {
             self.metrics.fail_open(fault.stage());
             tracing::error!(error = %fault, "an overlay that was set aside stays so");
         }
@@ -129,9 +124,7 @@ impl Views {
             () if !view.edited => None,
             () if view.added_marks && additions => Some(Rung::NoMarks),
             () if view.added_drop && additions => Some(Rung::NoDrop),
-            () if changed && !bare && !recognised.conversation().is_in_tool_loop() => {
-                Some(Rung::Bare)
-            }
+            () if !bare && bared(prepared).is_some() => Some(Rung::Bare),
             () if changed && self.own_fits(prepared) => Some(Rung::Own),
             () => None,
         }
@@ -170,12 +163,7 @@ impl Views {
             }
             Rung::Bare => {
                 prepared.bare = true;
-                let none = Overlay::default();
-                let current = overlay.as_ref().map_or(&none, |(_, overlay)| overlay);
-                let bare = without_thinking(&prepared.recognised.conversation(), current);
-                let Some(bare) = bare else {
-                    return Box::pin(self.climb(prepared, Rung::Own)).await;
-                };
+                let bare = bared(prepared).ok_or(Fault::Bug("no thinking"))?;
                 let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
                 let stored = bare.store(place);
                 let (id, bytes) = stored.ok_or(Fault::Bug("an overlay cannot be stored"))?;
@@ -207,8 +195,12 @@ impl Views {
         stored: Option<(crate::engine::ids::OverlayId, Vec<u8>)>,
     ) -> Result<(), Fault> {
         if prepared.remembers {
-            let before = (prepared.overlay.clone(), prepared.figures.clone());
-            prepared.before.get_or_insert(before);
+            let before = Plan {
+                overlay: prepared.overlay.clone(),
+                figures: prepared.figures.clone(),
+                view: None,
+            };
+            prepared.before.get_or_insert(Box::new(before));
             return self.commit(prepared, plan, stored).await;
         }
         let recognised = prepared.recognised.clone();
@@ -216,4 +208,15 @@ impl Views {
         self.put(prepared, built);
         Ok(())
     }
+}
+
+/// The overlay without the thinking that it may have spoilt, if there is any
+/// and it may be left out.
+fn bared(prepared: &Prepared) -> Option<Overlay> {
+    let (_, overlay) = prepared.overlay.as_ref()?;
+    let conversation = prepared.recognised.conversation();
+    if conversation.is_in_tool_loop() {
+        return None;
+    }
+    without_thinking(&conversation, overlay)
 }
