@@ -7,6 +7,7 @@ mod client_shapes;
 mod control;
 mod figures;
 mod kinds;
+mod marks;
 mod refusal_bodies;
 mod refusals;
 mod restart;
