@@ -106,7 +106,8 @@ impl Views {
         let recognised = prepared.recognised.clone();
         let messages = recognised.len();
         let parent = prepared.overlay.as_ref().map(|(id, _)| *id);
-        let from = Some((messages, Some(prepared.view_hash)));
+        // The view that is known is another overlay's.
+        let from = Some((messages, None));
         let tried = prepared.tried.clone();
         let built = self.build(recognised.clone(), plan, from, &tried).await?;
         let old = self.put(prepared, built);

@@ -96,8 +96,8 @@ pub struct Prepared {
     pub(super) tried: Vec<Quirk>,
     /// The same with the refusal, to be remembered if it helped.
     pub(super) lessons: Vec<(Quirk, Refusal)>,
-    /// Overlay and figures before the first overlay that a refusal has cost.
-    pub(super) before: Option<(Option<(OverlayId, Arc<Overlay>)>, Figures)>,
+    /// The plan before the first overlay that a refusal has cost.
+    pub(super) before: Option<Box<Plan>>,
     /// All thinking was left out on a refusal.
     pub(super) bare: bool,
     pub(super) begun: Instant,

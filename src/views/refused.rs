@@ -16,7 +16,7 @@ use super::{Fault, Views};
 use crate::engine::chain;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
-use crate::engine::reduce::without_thinking;
+use crate::engine::reduce::{Evicted, without_thinking};
 use crate::engine::view::can_ask_to_drop;
 use crate::wire::refusal::Refusal;
 
@@ -69,15 +69,10 @@ impl Views {
 
     /// No try has helped: the plan is again what it was before the first.
     pub async fn give_up(&self, prepared: &mut Prepared) {
-        let Some((overlay, figures)) = prepared.before.take() else {
+        let Some(plan) = prepared.before.take() else {
             return;
         };
-        let plan = Plan {
-            overlay,
-            figures,
-            view: None,
-        };
-        if let Err(fault) = self.commit(prepared, plan, None).await {
+        if let Err(fault) = self.commit(prepared, *plan, None).await {
             self.metrics.fail_open(fault.stage());
             tracing::error!(error = %fault, "an overlay that was set aside stays so");
         }
@@ -130,9 +125,7 @@ impl Views {
             () if !view.edited => None,
             () if view.added_marks && additions => Some(Rung::NoMarks),
             () if view.added_drop && additions => Some(Rung::NoDrop),
-            () if changed && !bare && !recognised.conversation().is_in_tool_loop() => {
-                Some(Rung::Bare)
-            }
+            () if !bare && bared(prepared).is_some() => Some(Rung::Bare),
             () if changed && self.own_fits(prepared) => Some(Rung::Own),
             () => None,
         }
@@ -171,13 +164,7 @@ impl Views {
             }
             Rung::Bare => {
                 prepared.bare = true;
-                let none = Overlay::default();
-                let current = overlay.as_ref().map_or(&none, |(_, overlay)| overlay);
-                let tenant = chain::start(&prepared.recognised.tenant);
-                let bare = without_thinking(&prepared.recognised.conversation(), current, tenant);
-                let Some((bare, evicted)) = bare else {
-                    return Box::pin(self.climb(prepared, Rung::Own)).await;
-                };
+                let (bare, evicted) = bared(prepared).ok_or(Fault::Bug("no thinking"))?;
                 self.archive(prepared, &evicted).await?;
                 let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
                 let stored = bare.store(place);
@@ -210,8 +197,12 @@ impl Views {
         stored: Option<(crate::engine::ids::OverlayId, Vec<u8>)>,
     ) -> Result<(), Fault> {
         if prepared.remembers {
-            let before = (prepared.overlay.clone(), prepared.figures.clone());
-            prepared.before.get_or_insert(before);
+            let before = Plan {
+                overlay: prepared.overlay.clone(),
+                figures: prepared.figures.clone(),
+                view: None,
+            };
+            prepared.before.get_or_insert(Box::new(before));
             return self.commit(prepared, plan, stored).await;
         }
         let recognised = prepared.recognised.clone();
@@ -219,4 +210,16 @@ impl Views {
         self.put(prepared, built);
         Ok(())
     }
+}
+
+/// The overlay without the thinking that it may have spoilt, if there is any
+/// and it may be left out.
+fn bared(prepared: &Prepared) -> Option<(Overlay, Vec<Evicted>)> {
+    let (_, overlay) = prepared.overlay.as_ref()?;
+    let conversation = prepared.recognised.conversation();
+    if conversation.is_in_tool_loop() {
+        return None;
+    }
+    let tenant = chain::start(&prepared.recognised.tenant);
+    without_thinking(&conversation, overlay, tenant)
 }

@@ -75,7 +75,7 @@ impl Agent {
     #[must_use]
     pub fn saying(&self, headers: &str) -> Self {
         let mut agent = self.clone();
-        agent.headers = headers.to_owned();
+        headers.clone_into(&mut agent.headers);
         agent
     }
 }
@@ -164,6 +164,11 @@ pub fn shown(upstream: &Simulated) -> Vec<Value> {
 /// Whether a request begins with another one's messages.
 pub fn continues(later: &[Value], earlier: &[Value]) -> bool {
     later.len() >= earlier.len() && &later[..earlier.len()] == earlier
+}
+
+/// Whether upstream took every request at once.
+pub fn all_answered(upstream: &Simulated) -> bool {
+    upstream.entries().iter().all(Entry::is_answered)
 }
 
 /// Stubs in what was sent.

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::cast::{
-    BOUND, FREE, NOW, compacted, compaction, continues, figure, last_body, same, session, shown,
-    stubs, worked,
+    BOUND, FREE, NOW, all_answered, compacted, compaction, continues, figure, last_body, same,
+    session, shown, stubs, worked,
 };
 use crate::support::{Client, Proxy, simulated::Simulated};
 
@@ -39,10 +39,6 @@ fn mark(message: &mut Value) {
     }
     let last = message["content"].as_array_mut().unwrap().last_mut();
     last.unwrap()["cache_control"] = json!({"type": "ephemeral"});
-}
-
-fn all_answered(upstream: &Simulated) -> bool {
-    upstream.entries().iter().all(|entry| entry.is_answered())
 }
 
 /// One reset of the prefix for the pass, and none besides.

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::agent::Agent;
 use super::cast::{
-    BOUND, FREE, NOW, OFF, compacted, compaction, continues, figure, last_body, same, session,
-    shown, stubs, worked,
+    BOUND, FREE, NOW, OFF, all_answered, compacted, compaction, continues, figure, last_body, same,
+    session, shown, stubs, worked,
 };
 use crate::support::{Proxy, simulated::Simulated};
 
@@ -149,7 +149,7 @@ fn observing_reports_what_a_pass_would_do_and_changes_no_byte() {
     assert!(proxy.metric(would).unwrap() > 2.0);
     let did = "longhaul_compactions_total{kind=\"clear\",outcome=\"committed\",trigger=\"manual\"}";
     assert_eq!(proxy.metric(did), None);
-    assert!(upstream.entries().iter().all(|entry| entry.is_answered()));
+    assert!(all_answered(&upstream));
 }
 
 #[test]
@@ -184,6 +184,6 @@ fn a_lineage_keeps_its_overlay_when_the_mode_changes() {
             assert!(continues(&later, &view), "{mode}");
             assert_eq!(stubs(&later), stubs(&view), "{mode}");
         }
-        assert!(upstream.entries().iter().all(|entry| entry.is_answered()));
+        assert!(all_answered(&upstream));
     }
 }

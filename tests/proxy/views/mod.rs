@@ -11,6 +11,7 @@ mod client_shapes;
 mod control;
 mod figures;
 mod kinds;
+mod marks;
 mod odd;
 mod properties;
 mod refusal_bodies;

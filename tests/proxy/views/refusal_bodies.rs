@@ -20,25 +20,21 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_compressed_refusal_is_understood_and_passed_on_as_it_is() {
-    let tap = Tap::start(|request| match marks(&request.body) > 2 {
-        true => response(
-            400,
-            "content-encoding: gzip\r\n",
-            &gzip(error(MANY).as_bytes()),
-        ),
-        false => fine(request),
+    let packed = |words: &str| {
+        let body = gzip(error(words).as_bytes());
+        response(400, "content-encoding: gzip\r\n", &body)
+    };
+    let tap = Tap::start(move |request| {
+        if marks(&request.body) > 2 {
+            return packed(MANY);
+        }
+        fine(request)
     });
     let proxy = Proxy::before(&tap.url());
     let answer = Agent::seasoned(FREE, 8, 2000).send(&proxy, NOW);
     assert_eq!(answer.status(), 200);
     assert_eq!(marks(&tap.seen().body) - marks(&tap.seen().body), 1);
-    let tap = Tap::start(|_| {
-        response(
-            400,
-            "content-encoding: gzip\r\n",
-            &gzip(error("no").as_bytes()),
-        )
-    });
+    let tap = Tap::start(move |_| packed("no"));
     let proxy = Proxy::before(&tap.url());
     for headers in ["", NOW] {
         let answer = Agent::seasoned(FREE, 8, 2000).send(&proxy, headers);

@@ -125,7 +125,7 @@ fn thinking_that_a_change_has_spoilt_is_left_out_of_the_view() {
     };
     let tap = strict(move |body, _| spoilt(body).then(|| STRANGE.to_owned()));
     let proxy = Proxy::before(&tap.url());
-    let mut agent = thinker(FREE);
+    let mut agent = thinker(FREE).saying("x-claude-code-session-id: 5f0c\r\n");
     let answer = agent.ask(&proxy, NOW);
     assert_eq!(figure(&answer, "stubs"), 5);
     let view = json_of_last(&tap);
@@ -135,6 +135,29 @@ fn thinking_that_a_change_has_spoilt_is_left_out_of_the_view() {
     let later: Value = serde_json::from_slice(&seen(&tap, 1)[0]).unwrap();
     let (view, later) = (unmarked(&view["messages"]), unmarked(&later["messages"]));
     assert!(continues(&later, &view));
+    // What is known of this view is true of it: it is found again.
+    agent.history[2]["content"][0]["content"] = json!("[Old tool result content cleared]");
+    agent.user("Further.");
+    agent.ask(&proxy, "");
+    let edited: Value = serde_json::from_slice(&seen(&tap, 1)[0]).unwrap();
+    assert!(continues(&unmarked(&edited["messages"]), &later));
+}
+
+/// What does not fit is not tried: upstream would only say so.
+#[test]
+fn an_overlay_at_fault_stays_if_the_client_s_own_request_does_not_fit() {
+    let tap = strict(|body, _| {
+        let changed = body.to_string().contains("[longhaul: ");
+        changed.then(|| STRANGE.to_owned())
+    });
+    let file = "[models.\"claude-opus-4-8\"]\nwindow = 12000\n";
+    let proxy = Proxy::with(&tap.url(), file);
+    let agent = Agent::seasoned(FREE, 30, 2000);
+    let answer = agent.send(&proxy, NOW);
+    assert_eq!(text(&answer.body), error(STRANGE));
+    let tries = all_seen(&tap);
+    assert!(tries.len() <= TRIES);
+    assert!(tries.iter().all(|body| *body != agent.body()));
 }
 
 fn json_of_last(tap: &Tap) -> Value {
@@ -270,9 +293,11 @@ fn limits_and_outages_are_the_client_s_to_wait_for() {
 fn what_is_sent_again_after_an_outage_is_the_same_view() {
     let down = Arc::new(AtomicBool::new(true));
     let state = down.clone();
-    let tap = Tap::start(move |request| match state.swap(false, Ordering::SeqCst) {
-        true => response(529, "", b"{}"),
-        false => fine(request),
+    let tap = Tap::start(move |request| {
+        if state.swap(false, Ordering::SeqCst) {
+            return response(529, "", b"{}");
+        }
+        fine(request)
     });
     let proxy = Proxy::before(&tap.url());
     let agent = Agent::seasoned(FREE, 8, 2000);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul::sim::{Options, Outcome, Reply};
+use longhaul::sim::{Enforcement, Options, Outcome, Reply};
 use serde_json::{Value, json};
 
 use super::agent::Agent;
@@ -79,6 +79,33 @@ fn a_session_outlives_the_loss_of_the_whole_store() {
     }
     let retried = "longhaul_reactive_retries_total{outcome=\"retried\"}";
     assert_eq!(proxy.metric(retried), None);
+    // A count is of what would be sent.
+    agent.user("How much?");
+    let counted = agent.count(&proxy, "");
+    agent.ask(&proxy, "");
+    assert_eq!(upstream.last().tokens.prompt(), counted);
+}
+
+/// Asking for it would switch the check on.
+#[test]
+fn an_account_that_only_records_mismatches_is_never_asked_to_drop() {
+    let upstream = Simulated::start(Options {
+        enforcement: Enforcement::Recorded,
+        ..Options::default()
+    });
+    let first = Proxy::before(&upstream.sim.url());
+    let mut agent = compacted(&upstream, &first, BOUND);
+    agent.user("Work.");
+    for wish in ["", "", NOW, "", "", "", NOW, ""] {
+        agent.cycle(&upstream, &first, wish);
+    }
+    let proxy = Proxy::before(&upstream.sim.url());
+    agent.turn(&upstream, &proxy, 2);
+    assert_eq!(refusals(&upstream), 0);
+    for entry in upstream.entries() {
+        assert!(entry.json().unwrap()["thinking"].is_null());
+        assert_eq!(entry.header("anthropic-beta"), None);
+    }
 }
 
 /// The client's own betas and thinking stay beside what we ask for.
@@ -186,9 +213,10 @@ fn no_view_that_upstream_has_seen_is_forgotten_when_the_process_is_killed() {
         let process = Process::start(&upstream.sim.url(), &variables);
         // The first request waits for a vocabulary, and is seldom the one.
         let moment = Duration::from_millis(random.u64(..120));
-        if random.u8(..4) > 0 {
-            assert!(try_ask(&mut agent, &upstream, &process, ""));
-            witness.look(&upstream, "");
+        if round == 0 || random.u8(..4) > 0 {
+            let wish = if round % 3 == 0 { NOW } else { "" };
+            assert!(try_ask(&mut agent, &upstream, &process, wish));
+            witness.look(&upstream, wish);
         }
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -3,7 +3,8 @@
 use longhaul::sim::Options;
 
 use super::cast::{
-    BOUND, FREE, NOW, compacted, compaction, continues, last_body, shown, stubs, worked,
+    BOUND, FREE, NOW, all_answered, compacted, compaction, continues, last_body, shown, stubs,
+    worked,
 };
 use crate::support::{Proxy, simulated::Simulated};
 
@@ -57,7 +58,7 @@ fn a_session_goes_on_when_its_store_is_spoilt_under_it() {
             proxy.metric(&series).unwrap_or(0.0)
         });
         assert!(failed.iter().sum::<f64>() > 0.0);
-        assert!(upstream.entries().iter().all(|entry| entry.is_answered()));
+        assert!(all_answered(&upstream));
     }
 }
 
@@ -94,7 +95,7 @@ fn a_data_folder_that_cannot_be_used_is_no_reason_not_to_serve() {
     let view = shown(&upstream);
     agent.turn(&upstream, &proxy, 2);
     assert!(continues(&shown(&upstream), &view));
-    assert!(upstream.entries().iter().all(|entry| entry.is_answered()));
+    assert!(all_answered(&upstream));
 }
 
 #[test]
@@ -105,6 +106,6 @@ fn a_store_with_no_time_to_answer_costs_nothing_but_memory() {
     agent.user("More.");
     agent.ask(&proxy, NOW);
     agent.turn(&upstream, &proxy, 3);
-    assert!(upstream.entries().iter().all(|entry| entry.is_answered()));
+    assert!(all_answered(&upstream));
     assert!(!last_body(&upstream).is_empty());
 }
