@@ -236,6 +236,8 @@ async fn tend(views: Arc<Views>) {
 async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartError> {
     match &config.store.url {
         StoreUrl::Memory => Ok(Arc::new(Memory::new())),
+        // Only a configuration made by hand names no folder.
+        StoreUrl::Sqlite if config.data_dir.as_os_str().is_empty() => Ok(Arc::new(Memory::new())),
         StoreUrl::Sqlite => {
             let opened = sqlite::open(&config.data_dir, config.store.timeout).await;
             Ok(opened.store)

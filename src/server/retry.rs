@@ -151,5 +151,7 @@ async fn ask(worker: &Worker, parts: &Parts) -> Option<Response<ResponseBody>> {
     }
     headers::strip_request(outbound.headers_mut());
     let answer = worker.upstream.send(outbound).await.ok()?;
-    (!answer.status().is_server_error()).then_some(answer)
+    // Who is refused says nothing of whom it belongs to, unless upstream does.
+    let says = answer.headers().contains_key("anthropic-organization-id");
+    (says || answer.status().is_success()).then_some(answer)
 }

@@ -78,6 +78,9 @@ pub struct Commit {
     pub mark: MarkRow,
     /// The overlay that holds there so far: whoever knows another one loses.
     pub parent: Option<OverlayId>,
+    /// Upstream has refused what holds there, so that it gives way even if it is
+    /// sealed.
+    pub refused: bool,
 }
 
 /// How a commit went.

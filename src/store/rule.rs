@@ -23,7 +23,8 @@ pub enum Verdict {
 pub fn judge(held: Option<&MarkRow>, commit: &Commit) -> Verdict {
     match held {
         Some(held) if *held == commit.mark => Verdict::There,
-        Some(held) if held.sealed || held.overlay != commit.parent => Verdict::Lost,
+        Some(held) if held.overlay != commit.parent => Verdict::Lost,
+        Some(held) if held.sealed && !commit.refused => Verdict::Lost,
         _ => Verdict::Write,
     }
 }

@@ -43,7 +43,10 @@ impl Views {
         let candidates = self.store.overlays_of(hint, TRIED);
         let candidates = self.timed("overlays_of", candidates).await?;
         for id in candidates {
-            let overlay = self.overlay(id).await?;
+            // One that cannot be had says nothing about the others.
+            let Ok(overlay) = self.overlay(id).await else {
+                continue;
+            };
             let held = standing.and_then(|standing| standing.overlay.as_ref());
             let newer = overlay.made_at as usize > since && held.is_none_or(|held| held.0 != id);
             if !newer || overlay.made_at as usize > recognised.len() {

@@ -17,6 +17,8 @@ use crate::store::MarkRow;
 const SHARDS: usize = 16;
 /// Places of one lineage that are all kept; of the older ones, one in eight is.
 const RECENT: usize = 32;
+/// How many places without a mark are passed over.
+const TRIED: usize = 8;
 /// Places in one shard; beyond it the least recently used half goes. In all
 /// about 300 MB.
 const MOST: usize = 160_000;
@@ -84,8 +86,9 @@ impl Known {
             .unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// The newest place that is known, and which message it is.
-    pub fn find(&self, history: &[Swift]) -> Option<(usize, Place)> {
+    /// The newest place that is known and which message it is, and the newest
+    /// mark: a place that was only tried has none.
+    pub fn find(&self, history: &[Swift]) -> (Option<(usize, Place)>, Option<Arc<Remembered>>) {
         let look = |(at, swift): (usize, &Swift)| {
             let place = self.with(*swift, |shard| {
                 shard.clock += 1;
@@ -96,7 +99,11 @@ impl Known {
             })??;
             Some((at, place))
         };
-        history.iter().enumerate().rev().find_map(look)
+        let mut known = history.iter().enumerate().rev().filter_map(look);
+        let newest = known.next();
+        let own = newest.as_ref().and_then(|(_, place)| place.mark.clone());
+        let mark = own.or_else(|| known.take(TRIED).find_map(|(_, place)| place.mark));
+        (newest, mark)
     }
 
     /// Notes the chain hash of a place.

@@ -13,13 +13,14 @@ use super::{Fault, Views, compute, now};
 use crate::config::Mode;
 use crate::engine::cache_marks::Basis;
 use crate::engine::chain;
+use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, OverlayId};
 use crate::engine::legal::faults;
 use crate::engine::measure::{self, Size};
 use crate::engine::overlay::Overlay;
 use crate::engine::reduce::{Draft, Evicted, Settings, reduce};
 use crate::engine::view::{Recipe, View};
-use crate::store::{Commit, Committed};
+use crate::store::{Commit, Committed, MarkRow, StoreError};
 use crate::wire::body::Body;
 
 use super::learned::Quirk;
@@ -66,7 +67,7 @@ impl Views {
         figures.swap = true;
         figures.previous = None;
         figures.drop_block |= checked.draft.leaves_unfit_thinking
-            && self.learned.has(Quirk::Enforces, model)
+            && self.learned.has(Quirk::Enforces, &prepared.account())
             && !self.learned.has(Quirk::NoDrop, model);
         let dropped = checked.draft.thinking_dropped;
         let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
@@ -116,34 +117,45 @@ impl Views {
             overlay: stored,
             mark,
             parent,
+            refused: prepared.refused,
         };
-        let outcome = self.timed("commit", self.store.commit(&commit)).await;
-        let row = match outcome {
+        let mut outcome = self.timed("commit", self.store.commit(&commit)).await;
+        if let Err(Fault::Store(StoreError::Slow(_))) = &outcome {
+            // It may still come about; to ask again is to know.
+            outcome = self.timed("commit", self.store.commit(&commit)).await;
+        }
+        let settled = match outcome {
             Ok(Committed::Done) => {
                 if let Some((id, overlay)) = &prepared.overlay {
                     self.overlays.put(*id, overlay.clone());
                 }
                 return Ok(());
             }
-            Ok(Committed::Lost(row)) => row,
-            Err(fault) => {
-                self.put(prepared, old);
-                return Err(fault);
-            }
+            Ok(Committed::Lost(row)) => self.yield_to(prepared, &row).await,
+            Err(fault) => Err(fault),
         };
-        // Somebody else was first: their view is the one.
+        if settled.is_err() {
+            // Nothing that is not committed may be sent.
+            self.put(prepared, old);
+        }
+        settled
+    }
+
+    /// Somebody else was first: their view is the one.
+    async fn yield_to(&self, prepared: &mut Prepared, row: &MarkRow) -> Result<(), Fault> {
         prepared.kinds.clear();
         let overlay = match row.overlay {
             Some(id) => Some((id, self.overlay(id).await?)),
             None => None,
         };
-        let figures = crate::engine::figures::Figures::read(&row.figures);
         let plan = Plan {
             overlay,
-            figures,
+            figures: Figures::read(&row.figures),
             view: None,
         };
-        let from = Some((messages, Some(row.view)));
+        let recognised = prepared.recognised.clone();
+        let from = Some((recognised.len(), Some(row.view)));
+        let tried = prepared.tried.clone();
         let built = self.build(recognised, plan, from, &tried).await?;
         self.put(prepared, built);
         Ok(())

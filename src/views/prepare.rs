@@ -100,6 +100,8 @@ pub struct Prepared {
     pub(super) before: Option<Box<Plan>>,
     /// All thinking was left out on a refusal.
     pub(super) bare: bool,
+    /// Upstream has refused the plan.
+    pub(super) refused: bool,
     pub(super) begun: Instant,
 }
 
@@ -185,6 +187,7 @@ impl Views {
             }
             (Treatment::Ordinary, _) => {}
             _ if asked.counts || self.config.policy.mode != Mode::On => {}
+            _ if asked.wish == Wish::Off || prepared.recognised.facts.fallback_credit => {}
             _ if self.fits(&prepared) => {}
             _ => self.reduce_once(&mut prepared).await,
         }
@@ -287,6 +290,7 @@ impl Views {
             lessons: Vec::new(),
             before: None,
             bare: false,
+            refused: false,
             begun,
             recognised,
         })
@@ -315,10 +319,13 @@ impl Views {
         .await?
     }
 
-    /// Whether upstream will find that a view fits. The operator's budget is a
-    /// wish for conversations, and none that makes a request fail.
+    /// Whether upstream will find that a view fits. The margin and the operator's
+    /// budget are for conversations, and no reason to change what may start no
+    /// pass.
     pub(super) fn fits(&self, prepared: &Prepared) -> bool {
-        prepared.sent.tokens <= self.room(&prepared.recognised.facts.model)
+        let model = &prepared.recognised.facts.model;
+        let known = self.config.models.lookup(model);
+        prepared.sent.tokens <= self.learned.window(model, known.window)
     }
 
     /// Tokens that a prompt can have.
@@ -429,6 +436,14 @@ impl Prepared {
             figures: self.figures.store(),
             seen_at: now(),
         })
+    }
+
+    /// Whose account it is, and which model: what an API enforces may differ
+    /// from one to the next.
+    pub(super) fn account(&self) -> String {
+        let Recognised { tenant, facts, .. } = self.recognised.as_ref();
+        let tenant = LineageId::beginning(chain::start(tenant).as_bytes());
+        format!("{tenant}/{}", facts.model)
     }
 
     /// The session, as a header shows it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::known::{Known, Place};
+use super::known::{Known, Place, Remembered};
 use crate::engine::chain::{self, chain_from};
 use crate::engine::conversation::Conversation;
 use crate::engine::ids::ChainHash;
@@ -34,6 +34,8 @@ pub struct Recognised {
     pub swifts: Vec<Swift>,
     /// The newest place this process knows.
     pub known: Option<(usize, Place)>,
+    /// The newest mark this process remembers.
+    pub remembered: Option<Arc<Remembered>>,
     from: usize,
     hashes: Vec<ChainHash>,
 }
@@ -69,6 +71,7 @@ impl Recognised {
             tenant,
             swifts: Vec::new(),
             known: None,
+            remembered: None,
             from: 0,
             hashes: Vec::new(),
         };
@@ -80,14 +83,14 @@ impl Recognised {
 
     fn identify(&mut self, key: &Key, known: &Known) {
         self.swifts = swift(key, &self.tenant, &self.bytes, &self.body);
-        self.known = known.find(&self.swifts);
+        (self.known, self.remembered) = known.find(&self.swifts);
         match &self.known {
             Some((at, place)) => {
                 self.from = *at;
                 let rest = chain_from(place.chain, &self.bytes, &self.body, at + 1);
                 self.hashes = [place.chain].into_iter().chain(rest).collect();
             }
-            None => self.complete(),
+            None => self.hashes = self.whole_chain(),
         }
         // Only where a request ends will anybody look for it again.
         if let (Some(swift), Some(hash)) = (self.swifts.last(), self.hashes.last()) {
@@ -95,13 +98,16 @@ impl Recognised {
         }
     }
 
-    /// Computes the chain from the very start.
-    pub fn complete(&mut self) {
-        if self.from > 0 || self.hashes.is_empty() {
-            let start = chain::start(&self.tenant);
-            self.hashes = chain_from(start, &self.bytes, &self.body, 0);
-            self.from = 0;
-        }
+    /// The chain from the very start.
+    pub fn whole_chain(&self) -> Vec<ChainHash> {
+        let start = chain::start(&self.tenant);
+        chain_from(start, &self.bytes, &self.body, 0)
+    }
+
+    /// Takes the chain from the very start.
+    pub fn complete(&mut self, hashes: Vec<ChainHash>) {
+        self.hashes = hashes;
+        self.from = 0;
     }
 
     /// How many messages there are.

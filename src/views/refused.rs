@@ -40,6 +40,7 @@ impl Views {
     /// is nothing left to try, and the refusal is the client's to see.
     pub async fn refused(&self, prepared: &mut Prepared, refusal: &Refusal) -> bool {
         self.learn_window(prepared, refusal);
+        prepared.refused = true;
         // What was left out on the very same refusal did not help.
         prepared.lessons.retain(|(_, answers)| answers != refusal);
         if prepared.begun.elapsed() > self.config.summarizer.deadline {
@@ -99,13 +100,19 @@ impl Views {
             ..
         } = prepared;
         let model = &recognised.facts.model;
+        let bound = match refusal {
+            Refusal::BoundThinking(_) => true,
+            // In fewer words; where nothing is bound it is the client's matter.
+            Refusal::InvalidThinking(_) => self.config.models.lookup(model).binds_thinking,
+            _ => false,
+        };
         match refusal {
             Refusal::ContextExceeded { .. }
             | Refusal::OutputExceedsWindow { .. }
             | Refusal::MaxTokensTooLarge { .. }
             | Refusal::RequestTooLarge => return None,
-            Refusal::BoundThinking(_) => {
-                self.note(self.learned.shown(Quirk::Enforces, model));
+            _ if bound => {
+                self.note(self.learned.shown(Quirk::Enforces, &prepared.account()));
                 let refused =
                     self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
                 let can_ask = !figures.drop_block && can_ask_to_drop(&recognised.conversation());
@@ -120,7 +127,7 @@ impl Views {
         }
         let changed = overlay.is_some();
         // Neither has anything to do with where thinking belongs.
-        let additions = !matches!(refusal, Refusal::BoundThinking(_));
+        let additions = !bound;
         match () {
             () if !view.edited => None,
             () if view.added_marks && additions => Some(Rung::NoMarks),

@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use super::recognise::Recognised;
-use super::{Fault, Views};
+use super::{Fault, Views, compute};
+use crate::engine::chain;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, LineageId, OverlayId};
 use crate::engine::overlay::Overlay;
@@ -53,10 +54,7 @@ impl Views {
         &self,
         recognised: &mut Recognised,
     ) -> Result<Option<Standing>, Fault> {
-        let remembered = recognised
-            .known
-            .as_ref()
-            .and_then(|(_, place)| place.mark.clone());
+        let remembered = recognised.remembered.clone();
         let (from, hashes) = recognised.hashes();
         let mut found = match self.search(hashes, recognised).await {
             // The store does not answer: what is remembered must do.
@@ -64,20 +62,21 @@ impl Views {
             Err(_) => None,
             Ok(found) => found,
         };
-        if found.is_none() && remembered.is_none() && from > 0 {
-            recognised.complete();
+        // Between what was only tried and what is remembered there may be more.
+        let older = remembered.as_ref().map_or(0, |mark| mark.row.messages as usize);
+        if found.is_none() && from > older {
+            self.complete(recognised).await?;
             let (_, hashes) = recognised.hashes();
-            let older = hashes.get(..from).unwrap_or(&[]);
-            found = self.search(older, recognised).await?;
+            let between = hashes.get(older..from).unwrap_or(&[]);
+            found = match self.search(between, recognised).await {
+                Err(fault) if remembered.is_none() => return Err(fault),
+                found => found.unwrap_or(None),
+            };
         }
         let model = &recognised.facts.model;
         let memory = remembered
             .filter(|mark| mark.row.messages as usize <= recognised.len())
-            .filter(|mark| {
-                found
-                    .as_ref()
-                    .is_none_or(|row| row.messages < mark.row.messages)
-            });
+            .filter(|mark| found.as_ref().is_none_or(|row| is_newer(&mark.row, row)));
         match (memory, found) {
             (Some(mark), _) => {
                 let overlay = mark.row.overlay.zip(mark.overlay.clone());
@@ -86,6 +85,17 @@ impl Views {
             (None, Some(row)) => self.stands(&row, model, None).await.map(Some),
             (None, None) => Ok(None),
         }
+    }
+
+    /// Computes the chain from the very start, away from the streams.
+    async fn complete(&self, recognised: &mut Recognised) -> Result<(), Fault> {
+        let (bytes, body) = (recognised.bytes.clone(), recognised.body.clone());
+        let start = chain::start(&recognised.tenant);
+        let whole = compute(bytes.len() * 2, "complete", move || {
+            chain::chain_from(start, &bytes, &body, 0)
+        });
+        recognised.complete(whole.await?);
+        Ok(())
     }
 
     /// The newest mark at one of these places: the newest few are asked for
@@ -163,6 +173,14 @@ impl Views {
         self.overlays.put(id, overlay.clone());
         Ok(overlay)
     }
+}
+
+/// Whether what is remembered goes before what the store has. A view that was
+/// sent counts more than one that was only committed, as happens when a commit
+/// was given up as too slow and came about after all.
+fn is_newer(remembered: &MarkRow, stored: &MarkRow) -> bool {
+    let same = remembered.chain == stored.chain && remembered.model == stored.model;
+    remembered.messages > stored.messages || (same && remembered.sealed && !stored.sealed)
 }
 
 /// The row of the newest place; among several, this model's, or the one that

@@ -48,8 +48,10 @@ pub enum Refusal {
         /// The most it gives.
         most: Option<u64>,
     },
-    /// Thinking does not belong to this conversation, or is not genuine.
+    /// Thinking does not belong to this conversation.
     BoundThinking(Option<Place>),
+    /// Thinking is not genuine, or, in fewer words, does not belong here.
+    InvalidThinking(Option<Place>),
     /// Thinking of the latest assistant message is not as it was given.
     LatestThinkingModified(Option<Place>),
     /// More cache marks than allowed.
@@ -191,14 +193,19 @@ fn thinking(text: &str) -> Option<Refusal> {
     if text.contains("in the latest assistant message cannot be modified") {
         return Some(Refusal::LatestThinkingModified(place(text)));
     }
+    let said = |phrases: [&str; 2]| phrases.iter().any(|phrase| text.contains(phrase));
     let bound = [
         "bound to a different conversation",
         "not created in this conversation",
+    ];
+    let invalid = [
         "Invalid `signature` in `thinking` block",
         "Invalid `data` in `redacted_thinking` block",
     ];
-    let said = bound.iter().any(|phrase| text.contains(phrase));
-    said.then(|| Refusal::BoundThinking(place(text)))
+    if said(bound) {
+        return Some(Refusal::BoundThinking(place(text)));
+    }
+    said(invalid).then(|| Refusal::InvalidThinking(place(text)))
 }
 
 /// What we ourselves may have added.

@@ -167,11 +167,11 @@ fn thinking_that_does_not_fit_tells_where() {
         ),
         (
             "messages.13.content.2: Invalid `signature` in `thinking` block",
-            Refusal::BoundThinking(place(13, 2)),
+            Refusal::InvalidThinking(place(13, 2)),
         ),
         (
             "messages.3.content.1: Invalid `data` in `redacted_thinking` block",
-            Refusal::BoundThinking(place(3, 1)),
+            Refusal::InvalidThinking(place(3, 1)),
         ),
         (
             "The block was not created in this conversation",

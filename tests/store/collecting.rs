@@ -71,6 +71,7 @@ async fn an_overlay_that_lost_its_place_goes(store: &dyn Store) {
     store.commit(&commit(1, 1)).await.unwrap();
     let next = Commit {
         parent: Some(overlay(1)),
+        refused: false,
         ..commit(1, 2)
     };
     store.commit(&next).await.unwrap();

@@ -51,6 +51,7 @@ fn any_commit() -> impl Strategy<Value = Commit> {
                 overlay: brings.then(|| (overlay(number), body(number)[..400].to_vec())),
                 mark,
                 parent: parent.map(overlay),
+                refused: choice % 5 == 0,
             }
         },
     )

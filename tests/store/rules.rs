@@ -61,6 +61,7 @@ async fn a_commit_that_knows_the_parent_moves_the_pointer(store: &dyn Store) {
     store.commit(&commit(1, 1)).await.unwrap();
     let next = Commit {
         parent: Some(overlay(1)),
+        refused: false,
         ..commit(1, 2)
     };
     assert_eq!(store.commit(&next).await.unwrap(), Committed::Done);
@@ -73,6 +74,7 @@ async fn a_sealed_place_takes_no_other_overlay(store: &dyn Store) {
     store.commit(&first).await.unwrap();
     let next = Commit {
         parent: Some(overlay(1)),
+        refused: false,
         ..commit(1, 2)
     };
     let lost = store.commit(&next).await.unwrap();
@@ -104,6 +106,7 @@ async fn a_commit_may_take_an_overlay_that_is_there(store: &dyn Store) {
         overlay: None,
         mark: mark(3),
         parent: None,
+        refused: false,
     };
     assert_eq!(store.commit(&bare).await.unwrap(), Committed::Done);
     assert_eq!(marks(store, &[1, 2, 3]).await.len(), 3);

@@ -71,6 +71,7 @@ pub fn commit(place: u64, number: u64) -> Commit {
             ..mark(place)
         },
         parent: None,
+        refused: false,
     }
 }
 
