@@ -8,6 +8,7 @@ mod control;
 mod figures;
 mod kinds;
 mod marks;
+mod races;
 mod refusal_bodies;
 mod refusals;
 mod restart;
