@@ -37,7 +37,8 @@ pub enum Wish {
     /// Nothing in particular.
     #[default]
     None,
-    /// To be sent as it is.
+    /// To be sent as it is. A conversation that has an overlay goes on without
+    /// one from here: this is the explicit reset.
     Off,
     /// To be made smaller now.
     Now,
@@ -123,7 +124,10 @@ impl Views {
         };
         self.metrics.fail_open(fault.stage());
         tracing::error!(error = %fault, "what is remembered is out of reach, the request goes without");
-        self.afresh(&asked, begun).await.unwrap_or_else(|fault| {
+        // What is lost for good is best gone on without.
+        let lost = matches!(fault, Fault::LostOverlay(_));
+        let afresh = self.afresh(&asked, begun, lost).await;
+        afresh.unwrap_or_else(|fault| {
             self.metrics.fail_open(fault.stage());
             tracing::error!(error = %fault, "no view could be made, the request goes as it came");
             Verdict::AsSent
@@ -131,16 +135,16 @@ impl Views {
     }
 
     /// The client's own request, reduced if it cannot fit, when what is
-    /// remembered cannot be looked at. Nothing is added to it either, so that
-    /// the conversation has its overlay again when it can. What upstream refuses
-    /// can still be healed, above all thinking that belongs to a view of ours.
-    async fn afresh(&self, asked: &Asked, begun: Instant) -> Result<Verdict, Fault> {
+    /// remembered cannot be looked at. Unless it is lost nothing is added to it,
+    /// so that the conversation has its overlay again later. What upstream
+    /// refuses can still be healed, above all thinking that belongs to a view.
+    async fn afresh(&self, asked: &Asked, begun: Instant, lost: bool) -> Result<Verdict, Fault> {
         let Ok(recognised) = self.recognise(asked).await? else {
             return Ok(Verdict::AsSent);
         };
         let recognised = Arc::new(recognised);
         let mut prepared = self.take_over(recognised, None, asked, begun).await?;
-        prepared.remembers = false;
+        prepared.remembers &= lost;
         if !asked.counts && !self.fits(&prepared) {
             self.reduce_once(&mut prepared).await;
         }
@@ -187,8 +191,7 @@ impl Views {
             }
             (Treatment::Ordinary, _) => {}
             _ if asked.counts || self.config.policy.mode != Mode::On => {}
-            _ if asked.wish == Wish::Off || prepared.recognised.facts.fallback_credit => {}
-            _ if self.fits(&prepared) => {}
+            _ if asked.wish == Wish::Off || self.fits(&prepared) => {}
             _ => self.reduce_once(&mut prepared).await,
         }
         self.metrics

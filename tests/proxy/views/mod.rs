@@ -14,6 +14,7 @@ mod kinds;
 mod marks;
 mod odd;
 mod properties;
+mod races;
 mod refusal_bodies;
 mod refusals;
 mod restart;

@@ -1,6 +1,8 @@
 //! The store fails: requests go on, and somebody can see it.
 
 use longhaul::sim::Options;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
 
 use super::cast::{
     BOUND, FREE, NOW, all_answered, compacted, compaction, continues, last_body, shown, stubs,
@@ -79,6 +81,50 @@ fn a_session_goes_on_in_a_process_that_cannot_read_its_store() {
     agent.turn(&upstream, &proxy, 2);
     let series = "longhaul_fail_open_total{stage=\"store\"}";
     assert!(proxy.metric(series).unwrap_or(0.0) > 0.0);
+}
+
+/// Changes the database behind the proxy's back.
+fn change(folder: &std::path::Path, statement: &'static str) {
+    let found = files(folder);
+    let state = found
+        .iter()
+        .find(|path| path.ends_with("state.db"))
+        .unwrap();
+    let options = SqliteConnectOptions::new()
+        .filename(state)
+        .foreign_keys(false);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut connection = options.connect().await.unwrap();
+        let done = sqlx::query(statement).execute(&mut connection).await;
+        assert!(done.unwrap().rows_affected() > 0);
+        connection.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_session_goes_on_without_an_overlay_that_is_lost_or_damaged() {
+    for (statement, retries) in [
+        ("DELETE FROM overlays", 1.0),
+        ("UPDATE overlays SET body = x'7b7d'", 100.0),
+    ] {
+        let upstream = Simulated::start(Options::default());
+        let url = upstream.sim.url();
+        let folder = tempfile::tempdir().unwrap();
+        let mut proxy = Proxy::keeping(&url, "", folder.path());
+        let mut agent = compacted(&upstream, &proxy, BOUND);
+        agent.turn(&upstream, &proxy, 2);
+        proxy.join();
+        change(folder.path(), statement);
+        let proxy = Proxy::keeping(&url, "", folder.path());
+        agent.turn(&upstream, &proxy, 2);
+        agent.turn(&upstream, &proxy, 2);
+        let series = "longhaul_reactive_retries_total{outcome=\"retried\"}";
+        assert!(proxy.metric(series).unwrap() <= retries, "{statement}");
+    }
 }
 
 #[test]
