@@ -120,9 +120,9 @@ fn every_view_is_taken_stable_and_explained() {
     for model in MODELS {
         let (mut requests, mut passes) = (0, 0);
         for seed in first_seed()..first_seed() + cases {
-            let (sent, passed) = case(seed, model, 24);
-            requests += sent;
-            passes += passed;
+            let done = case(seed, model, 24);
+            requests += done.0;
+            passes += done.1;
         }
         println!("{model}: {cases} cases, {requests} requests, {passes} passes");
         assert!(passes > 0, "{model}");
