@@ -9,6 +9,8 @@ pub mod conversation;
 pub mod figures;
 pub mod ids;
 pub mod legal;
+#[cfg(test)]
+mod mark_properties;
 pub mod measure;
 pub mod overlay;
 #[cfg(test)]

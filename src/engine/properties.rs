@@ -11,7 +11,6 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::cache_marks::Basis;
 use super::chain;
 use super::conversation::Conversation;
 use super::legal::faults;
@@ -113,9 +112,10 @@ fn cycle() -> impl Strategy<Value = Vec<Value>> {
 fn turn() -> impl Strategy<Value = Vec<Value>> {
     let thinks = any::<bool>();
     thinks.prop_map(|thinks| {
-        let content = match thinks {
-            true => json!([{"type": "thinking", "thinking": "all", "signature": "s"}]),
-            false => json!("done"),
+        let content = if thinks {
+            json!([{"type": "thinking", "thinking": "all", "signature": "s"}])
+        } else {
+            json!("done")
         };
         vec![
             json!({"role": "assistant", "content": content}),
@@ -124,7 +124,7 @@ fn turn() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-fn history(oddness: u32) -> impl Strategy<Value = Vec<Value>> {
+pub(super) fn history(oddness: u32) -> impl Strategy<Value = Vec<Value>> {
     let piece = prop_oneof![6 => cycle(), 3 => turn(), oddness => odd()];
     let begin = prop_oneof![
         4 => Just(vec![json!({"role": "user", "content": "go"})]),
@@ -143,7 +143,7 @@ fn history(oddness: u32) -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+pub(super) fn settings() -> impl Strategy<Value = Settings> {
     let target = select(vec![0, 500, 3_000, usize::MAX]);
     (0usize..4, any::<[bool; 3]>(), 1usize..8, target).prop_map(
         |(
@@ -165,11 +165,12 @@ fn settings() -> impl Strategy<Value = Settings> {
     )
 }
 
-fn body(messages: &[Value], pretty: bool) -> Bytes {
+pub(super) fn body(messages: &[Value], pretty: bool) -> Bytes {
     let body = json!({"model": "m", "messages": messages, "tools": []});
-    match pretty {
-        true => serde_json::to_string_pretty(&body).unwrap().into(),
-        false => body.to_string().into(),
+    if pretty {
+        serde_json::to_string_pretty(&body).unwrap().into()
+    } else {
+        body.to_string().into()
     }
 }
 
@@ -192,7 +193,7 @@ fn messages_of(bytes: &Bytes) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn drafted(bytes: &Bytes, current: &Overlay, settings: &Settings) -> Option<Draft> {
+pub(super) fn drafted(bytes: &Bytes, current: &Overlay, settings: &Settings) -> Option<Draft> {
     let split = Body::split(bytes).unwrap();
     let conversation = Conversation::new(bytes, &split);
     reduce(&conversation, current, chain::start("t"), settings)
@@ -307,152 +308,4 @@ proptest! {
             is_no_worse(&bytes, &bare)?;
         }
     }
-
-    /// At most four, longer first, none where none may stand.
-    #[test]
-    fn marks_are_legal_wherever_the_client_has_put_its_own(
-        messages in history(0),
-        settings in settings(),
-        marked in vec((0usize..60, any::<bool>()), 0..5),
-        long in 0usize..5,
-        [system, automatic, swap] in any::<[bool; 3]>(),
-        previous in (0usize..40, 0usize..3),
-    ) {
-        let mut messages = messages;
-        let bytes = body(&messages, false);
-        let draft = drafted(&bytes, &Overlay::default(), &settings);
-        let overlay = draft.map(|draft| draft.overlay).unwrap_or_default();
-        let mut left = 4 - usize::from(system) - usize::from(automatic);
-        let mut given = usize::from(system);
-        let mut places: Vec<(usize, bool)> = marked;
-        places.sort_unstable();
-        places.dedup_by_key(|place| place.0);
-        for (at, nested) in places {
-            let lifetime = if given < long { mark("1h") } else { mark("5m") };
-            if left > 0 && mark_message(&mut messages, at, nested, lifetime) {
-                left -= 1;
-                given += 1;
-            }
-        }
-        let mut body = json!({"model": "m", "system": [{"type": "text", "text": "s"}], "messages": messages});
-        if system {
-            body["system"][0]["cache_control"] = mark(if long > 0 { "1h" } else { "5m" });
-        }
-        if automatic {
-            body["cache_control"] = mark(if given < long { "1h" } else { "5m" });
-        }
-        let theirs = marks(&body);
-        let bytes = Bytes::from(body.to_string());
-        let split = Body::split(&bytes).unwrap();
-        let conversation = Conversation::new(&bytes, &split);
-        let previous = (!swap).then_some(previous);
-        let recipe = Recipe {
-            overlay: Some(&overlay),
-            marks: Some(Basis { swap, previous }),
-            drop_block: false,
-        };
-        let made = View::make(&bytes, &conversation, recipe).unwrap();
-        prop_assert_eq!(&made, &View::make(&bytes, &conversation, recipe).unwrap());
-        let view: Value = serde_json::from_slice(&made.bytes()).unwrap();
-        let found = marks(&view);
-        prop_assert!(found.len() <= 4, "{found:?}");
-        prop_assert!(!theirs.is_empty() || found.is_empty(), "a client that uses none");
-        prop_assert!(found.is_sorted_by(|a, b| a.0 >= b.0), "{theirs:?} {found:?}");
-        prop_assert!(found.iter().all(|(_, may)| *may), "{found:?}");
-    }
-}
-
-#[test]
-fn a_mark_that_is_null_is_none() {
-    let blocks = json!([{"type": "text", "text": "x", "cache_control": null}]);
-    let mut messages = vec![json!({"role": "user", "content": blocks})];
-    for at in 0..6 {
-        messages.push(json!({"role": "assistant", "content": format!("{at}")}));
-        messages.push(json!({"role": "user", "content": blocks}));
-    }
-    let whole = json!({"system": [{"type": "text", "text": "s", "cache_control": null}],
-        "messages": messages, "cache_control": null});
-    let bytes = Bytes::from(whole.to_string());
-    let split = Body::split(&bytes).unwrap();
-    let conversation = Conversation::new(&bytes, &split);
-    let settings = Settings {
-        keep_tool_uses: 0,
-        exclude_tools: Vec::new(),
-        clear: false,
-        tail_messages: 1,
-        target_bytes: 0,
-        binds_thinking: false,
-        manual_thinking: false,
-    };
-    let draft = drafted(&bytes, &Overlay::default(), &settings).unwrap();
-    let recipe = Recipe {
-        overlay: Some(&draft.overlay),
-        marks: Some(Basis {
-            swap: true,
-            previous: None,
-        }),
-        drop_block: false,
-    };
-    let view = View::make(&bytes, &conversation, recipe).unwrap();
-    assert!(view.edited && !view.added_marks);
-    assert!(!String::from_utf8_lossy(&view.bytes()).contains("ephemeral"));
-}
-
-fn mark(lifetime: &str) -> Value {
-    json!({"type": "ephemeral", "ttl": lifetime})
-}
-
-/// Marks the n-th block that may be marked; whether there is one.
-fn mark_message(messages: &mut [Value], at: usize, nested: bool, mark: Value) -> bool {
-    let blocks = messages
-        .iter_mut()
-        .filter_map(|m| m["content"].as_array_mut());
-    let may = |block: &&mut Value| may_carry(block);
-    let Some(block) = blocks.flatten().filter(may).nth(at) else {
-        return false;
-    };
-    if nested && block["type"] == "tool_result" {
-        let content = block["content"].clone();
-        block["content"] = json!([{"type": "text", "text": content, "cache_control": mark}]);
-    } else {
-        block["cache_control"] = mark;
-    }
-    true
-}
-
-fn may_carry(block: &Value) -> bool {
-    let kind = block["type"].as_str().unwrap_or("");
-    !kind.contains("thinking") && (kind != "text" || block["text"] != "")
-}
-
-/// The marks of a body in the API's order: lifetime, and whether they may stand.
-fn marks(body: &Value) -> Vec<(String, bool)> {
-    let mut found = Vec::new();
-    let mut look = |block: &Value| {
-        if let Some(mark) = block.get("cache_control") {
-            // As text, so that an hour sorts before five minutes downwards.
-            let long = mark["ttl"] == "1h";
-            let lifetime = if long { "b long" } else { "a short" };
-            found.push((lifetime.to_owned(), may_carry(block)));
-        }
-    };
-    body["system"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .for_each(&mut look);
-    let messages = body["messages"].as_array().into_iter().flatten();
-    for block in messages.filter_map(|m| m["content"].as_array()).flatten() {
-        // A result's own mark counts before those inside it.
-        look(block);
-        block["content"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .for_each(&mut look);
-    }
-    if let Some(mark) = body.get("cache_control") {
-        look(&json!({"type": "whole", "cache_control": mark}));
-    }
-    found
 }

@@ -316,8 +316,13 @@ impl<'a> Work<'a> {
 
     /// The thinking that is shown behind a message.
     fn thinking_behind(&self, first: usize) -> impl Iterator<Item = (u32, u32)> {
+        let speaks = |at: &usize| {
+            let message = self.conversation.message(*at);
+            message.is_some_and(|message| message.role == Role::Assistant)
+        };
         (first..self.conversation.len())
             .filter(|at| self.overlay.shows(*at))
+            .filter(speaks)
             .flat_map(|at| {
                 let blocks = self.conversation.blocks(at).iter().enumerate();
                 blocks

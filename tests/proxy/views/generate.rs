@@ -175,9 +175,10 @@ pub fn user(rng: &mut Rng, talk: &mut Talk, odd: Oddities) {
         }
     }
     if odd.system && rng.u8(0..6) == 0 {
-        let note: Value = match rng.bool() {
-            true => words(rng, 10).into(),
-            false => json!([{"type": "text", "text": words(rng, 10)}]),
+        let note: Value = if rng.bool() {
+            words(rng, 10).into()
+        } else {
+            json!([{"type": "text", "text": words(rng, 10)}])
         };
         talk.push("system", note);
     }

@@ -140,10 +140,10 @@ fn fields(own: &[u8], sent: &[u8]) -> Result<bool, String> {
     if drops && own.len() < sent.len() {
         sent.remove(0);
     }
-    match own == sent {
-        true => Ok(drops),
-        false => Err(format!("top-level fields differ: {own:?} {sent:?}")),
+    if own != sent {
+        return Err(format!("top-level fields differ: {own:?} {sent:?}"));
     }
+    Ok(drops)
 }
 
 fn values(bytes: &[u8]) -> Vec<Value> {

@@ -152,9 +152,10 @@ fn replay(rng: &mut Rng, model: &str, messages: &[Value], whole: bool) -> (usize
     let starts: Vec<usize> = (0..messages.len().min(BEFORE))
         .filter(|at| opens_turn(&messages[*at]))
         .collect();
-    let start = match whole || starts.is_empty() {
-        true => 0,
-        false => starts[rng.usize(0..starts.len())],
+    let start = if whole || starts.is_empty() {
+        0
+    } else {
+        starts[rng.usize(0..starts.len())]
     };
     talk.messages = messages[..start].iter().map(resumed).collect();
     let manual = model.contains("4-5");

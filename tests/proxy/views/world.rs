@@ -103,7 +103,7 @@ impl World {
         let compaction = header("x-longhaul-compaction");
         let entry = self.taken(talk, compaction != "none");
         let bytes = entry.body.clone().unwrap();
-        let sent = self.check(talk, &own, bytes, &compaction);
+        let sent = check(talk, &own, bytes, &compaction);
         self.check_prefix(talk, &entry, compaction != "none", &sent);
         talk.rewound = false;
         talk.sent
@@ -166,53 +166,6 @@ impl World {
         entry
     }
 
-    /// Invariants 1, 3 and 10.
-    fn check(&self, talk: &Talk, own: &[u8], bytes: bytes::Bytes, compaction: &str) -> Sent {
-        let before = talk.sent.get(&talk.model);
-        let again = before.and_then(|sent| sent.get(&talk.messages.len()));
-        if let Some(again) = again {
-            assert!(
-                again.bytes == bytes,
-                "a retry is another view: {}",
-                text(&bytes)
-            );
-        }
-        let earlier = before.and_then(|sent| sent.range(..talk.messages.len()).next_back());
-        let inherits = talk.sent.keys().any(|model| *model != talk.model);
-        let overlaid = compaction != "none"
-            || again.is_some_and(|again| again.overlaid)
-            || match earlier {
-                Some((_, earlier)) => earlier.overlaid,
-                None => inherits && bytes != own,
-            };
-        if !overlaid {
-            assert!(bytes == own, "not the client's own bytes: {}", text(&bytes));
-        }
-        let shape = explain(own, &bytes);
-        let shape = shape.unwrap_or_else(|what| panic!("{what}"));
-        assert!(
-            compaction == "none" || shape.hidden + shape.stubs > 0,
-            "a pass did nothing"
-        );
-        let view = bare(&bytes);
-        let goes_on = compaction == "none" && again.is_none();
-        if let Some((_, earlier)) = earlier.filter(|_| goes_on) {
-            let same = earlier.view.iter().zip(&view).take_while(|(a, b)| a == b);
-            let at = same.count();
-            assert!(
-                at == earlier.view.len(),
-                "the view parts from the one before at message {at}:\n{:?}\n{:?}",
-                earlier.view.get(at),
-                view.get(at)
-            );
-        }
-        Sent {
-            bytes,
-            view,
-            overlaid,
-        }
-    }
-
     /// Upstream's own word on the prefix.
     fn check_prefix(&mut self, talk: &Talk, entry: &Entry, passed: bool, sent: &Sent) {
         // The first image of a prompt changes it from its start.
@@ -226,5 +179,52 @@ impl World {
         if goes_on && !first_image && !STRIPS.contains(&talk.model.as_str()) {
             assert_eq!(entry.broken_at, None, "the prefix breaks without a reason");
         }
+    }
+}
+
+/// Invariants 1, 3 and 10.
+fn check(talk: &Talk, own: &[u8], bytes: bytes::Bytes, compaction: &str) -> Sent {
+    let before = talk.sent.get(&talk.model);
+    let again = before.and_then(|sent| sent.get(&talk.messages.len()));
+    if let Some(again) = again {
+        assert!(
+            again.bytes == bytes,
+            "a retry is another view: {}",
+            text(&bytes)
+        );
+    }
+    let earlier = before.and_then(|sent| sent.range(..talk.messages.len()).next_back());
+    let inherits = talk.sent.keys().any(|model| *model != talk.model);
+    let overlaid = compaction != "none"
+        || again.is_some_and(|again| again.overlaid)
+        || match earlier {
+            Some((_, earlier)) => earlier.overlaid,
+            None => inherits && bytes != own,
+        };
+    if !overlaid {
+        assert!(bytes == own, "not the client's own bytes: {}", text(&bytes));
+    }
+    let shape = explain(own, &bytes);
+    let shape = shape.unwrap_or_else(|what| panic!("{what}"));
+    assert!(
+        compaction == "none" || shape.hidden + shape.stubs > 0,
+        "a pass did nothing"
+    );
+    let view = bare(&bytes);
+    let goes_on = compaction == "none" && again.is_none();
+    if let Some((_, earlier)) = earlier.filter(|_| goes_on) {
+        let same = earlier.view.iter().zip(&view).take_while(|(a, b)| a == b);
+        let at = same.count();
+        assert!(
+            at == earlier.view.len(),
+            "the view parts from the one before at message {at}:\n{:?}\n{:?}",
+            earlier.view.get(at),
+            view.get(at)
+        );
+    }
+    Sent {
+        bytes,
+        view,
+        overlaid,
     }
 }
