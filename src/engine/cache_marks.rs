@@ -240,11 +240,7 @@ fn shown(conversation: &Conversation<'_>, overlay: &Overlay) -> Vec<Shown> {
         }
         for mark in body.marks(message) {
             let block = body.index_in(message, mark);
-            let edit = overlay
-                .edits_of(at)
-                .iter()
-                .find(|edit| edit.block as usize == block);
-            let survives = match edit.map(|edit| &edit.change) {
+            let survives = match overlay.change_at(at, block) {
                 None => true,
                 Some(Change::Payload(_)) => !mark.is_nested,
                 Some(Change::Block(_) | Change::Gone) => false,
@@ -287,13 +283,9 @@ fn eligible_up_to(
             continue;
         }
         let limit = if at == message { block } else { usize::MAX };
-        let edits = overlay.edits_of(at);
         let may = |(index, candidate): &(usize, &Block)| {
-            let changed = edits.iter().find(|edit| edit.block as usize == *index);
-            let stands = !matches!(
-                changed.map(|edit| &edit.change),
-                Some(Change::Block(_) | Change::Gone)
-            );
+            let changed = overlay.change_at(at, *index);
+            let stands = !matches!(changed, Some(Change::Block(_) | Change::Gone));
             stands && *index <= limit && is_eligible(conversation.bytes(), candidate)
         };
         let found = conversation.blocks(at).iter().enumerate().rfind(may);
