@@ -135,7 +135,7 @@ pub struct Block {
 pub struct Mark {
     /// Which block of the body carries it.
     pub block: u32,
-    /// It stands on a block inside a tool's result.
+    /// It stands on a block inside another, a tool's result or a document.
     pub is_nested: bool,
     /// Its value.
     pub value: Span,

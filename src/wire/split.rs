@@ -21,6 +21,9 @@ const MESSAGES: usize = 100_000;
 /// twice that while a list grows.
 const BLOCKS: usize = 400_000;
 const MARKS: usize = 10_000;
+/// How deep blocks stand in each other: a document that a tool has fetched, its
+/// source, and the blocks of that.
+const DEPTH: u8 = 4;
 
 pub(super) fn split(bytes: &[u8]) -> Result<Body, Unclear> {
     if u32::try_from(bytes.len()).is_err() {
@@ -200,11 +203,11 @@ impl<'a> Splitter<'a> {
         found: &mut Found,
     ) -> Result<(), Unclear> {
         let name = self.name(key);
-        if &*name == b"content" && cursor.peek() == Some(b'[') {
-            let value = self.nested(cursor, found)?;
-            return once(&mut found.payload, value, key);
-        }
-        let value = cursor.value()?;
+        let value = match &*name {
+            b"content" => self.inside(cursor, found, true, DEPTH)?,
+            b"source" => self.inside(cursor, found, false, DEPTH)?,
+            _ => cursor.value()?,
+        };
         found.has_others |= !matches!(&*name, b"type" | b"text" | b"cache_control");
         match &*name {
             b"type" => once(&mut found.kind, Kind::named(value.of(self.bytes)), key),
@@ -231,43 +234,76 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// The blocks inside a tool's result: only their marks, and whether they
-    /// refer to tools, are of interest.
-    fn nested(&mut self, cursor: &mut Cursor<'_>, found: &mut Found) -> Result<Span, Unclear> {
+    /// What stands inside a block as its `content` (`of_blocks`) or its `source`:
+    /// only marks, and references to tools, are of interest.
+    fn inside(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        found: &mut Found,
+        of_blocks: bool,
+        depth: u8,
+    ) -> Result<Span, Unclear> {
+        let first = cursor.peek();
         let begin = *cursor;
-        cursor.expect(b'[')?;
-        let block = at(self.body.blocks.len());
-        let mut first = true;
-        while cursor.element(&mut first)? {
-            if cursor.peek() != Some(b'{') {
-                cursor.value()?;
-                continue;
+        match first {
+            Some(b'[') if of_blocks && depth > 0 => {
+                cursor.expect(b'[')?;
+                let mut first = true;
+                while cursor.element(&mut first)? {
+                    if cursor.peek() == Some(b'{') {
+                        self.nested(cursor, found, true, depth - 1)?;
+                    } else {
+                        cursor.value()?;
+                    }
+                }
             }
-            cursor.expect(b'{')?;
-            let (mut first, mut marked) = (true, None);
-            while let Some(key) = cursor.key(&mut first)? {
-                let value = cursor.value()?;
-                match &*self.name(&key) {
-                    b"cache_control" => {
-                        once(&mut marked, (), &key)?;
-                        let cut = cursor.member(&key, value);
-                        let mark = Mark {
-                            block,
-                            is_nested: true,
-                            value,
-                            cut,
-                        };
-                        add(&mut self.body.marks, MARKS, mark, value)?;
-                    }
-                    b"type" => {
-                        found.has_tool_references |= says(value.of(self.bytes), "tool_reference");
-                    }
-                    _ => {}
+            Some(b'{') if depth > 0 => self.nested(cursor, found, of_blocks, depth - 1)?,
+            _ => return cursor.value(),
+        }
+        Ok(begin.up_to(cursor))
+    }
+
+    /// An object inside a block: a block that may carry a mark (`is_block`), or
+    /// the source of one. No other member is followed: what a tool is given as
+    /// `input` is its own.
+    fn nested(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        found: &mut Found,
+        is_block: bool,
+        depth: u8,
+    ) -> Result<(), Unclear> {
+        cursor.expect(b'{')?;
+        let (mut first, mut marked) = (true, None);
+        while let Some(key) = cursor.key(&mut first)? {
+            match &*self.name(&key) {
+                b"cache_control" if is_block => {
+                    let value = cursor.value()?;
+                    once(&mut marked, (), &key)?;
+                    let mark = Mark {
+                        block: at(self.body.blocks.len()),
+                        is_nested: true,
+                        value,
+                        cut: cursor.member(&key, value),
+                    };
+                    add(&mut self.body.marks, MARKS, mark, value)?;
+                }
+                b"type" => {
+                    let value = cursor.value()?;
+                    found.has_tool_references |= says(value.of(self.bytes), "tool_reference");
+                }
+                b"content" => {
+                    self.inside(cursor, found, true, depth)?;
+                }
+                b"source" => {
+                    self.inside(cursor, found, false, depth)?;
+                }
+                _ => {
+                    cursor.value()?;
                 }
             }
         }
-        found.has_others = true;
-        Ok(begin.up_to(cursor))
+        Ok(())
     }
 }
 
@@ -335,6 +371,62 @@ mod tests {
             + BLOCKS * size_of::<Block>()
             + MARKS * size_of::<Mark>();
         assert!(most < 32 << 20, "{most}");
+    }
+
+    /// As deep as the API knows marks, and nowhere else.
+    #[test]
+    fn marks_are_found_wherever_blocks_stand_in_blocks_and_nowhere_else() {
+        let mark = r#""cache_control":{"type":"ephemeral"}"#;
+        let text = format!(r#"{{"type":"text","text":"x",{mark}}}"#);
+        let document =
+            format!(r#"{{"type":"document","source":{{"type":"content","content":[{text}]}}}}"#);
+        let search =
+            format!(r#"{{"type":"search_result","source":"s","title":"t","content":[{text}]}}"#);
+        let result = |inner: &str| {
+            format!(r#"{{"type":"tool_result","tool_use_id":"t","content":[{inner}]}}"#)
+        };
+        let fetched = format!(
+            r#"{{"type":"web_fetch_tool_result","content":{{"type":"web_fetch_result","content":{document}}}}}"#
+        );
+        let source = format!(r#"{{"type":"image","source":{{"type":"url","url":"u",{mark}}}}}"#);
+        let call = format!(
+            r#"{{"type":"tool_use","id":"t","name":"n","input":{{{mark},"content":[{text}]}}}}"#
+        );
+        let deep = (0..600).fold(text.clone(), |inner, _| result(&inner));
+        let rows = [
+            (document.clone(), 1),
+            (search.clone(), 1),
+            (result(&search), 1),
+            (result(&document), 1),
+            (result(&format!("{search},{document},{text}")), 3),
+            (fetched, 1),
+            (source, 0),
+            (call.clone(), 0),
+            (result(&call), 0),
+        ];
+        for (block, marks) in rows {
+            let message = |block: &str| format!(r#"{{"role":"user","content":[{block}]}}"#);
+            let body = |block: &str| format!(r#"{{"messages":[{}]}}"#, message(block));
+            let source = body(&block);
+            let split_up = split(source.as_bytes()).unwrap();
+            assert_eq!(split_up.marks.len(), marks, "{block}");
+            // Without its marks it is the same message.
+            let bare = block.replace(&format!(",{mark}"), "");
+            let form = |source: &str| {
+                let mut form = Vec::new();
+                let body = split(source.as_bytes()).unwrap();
+                let message = body.messages.first().unwrap();
+                crate::wire::canonical::canonical(source.as_bytes(), &body, message, |piece| {
+                    form.extend_from_slice(piece);
+                });
+                form
+            };
+            assert_eq!(form(&source) == form(&body(&bare)), marks > 0, "{block}");
+        }
+        assert!(matches!(
+            outcome(&format!(r#"{{"role":"user","content":[{deep}]}}"#)),
+            Err(Unclear::TooDeep(_))
+        ));
     }
 
     /// Guards against comparing every long name with every other, spelled out
