@@ -9,6 +9,7 @@ use super::counter::Counter;
 use super::parts::{self, Part, Sink};
 use super::raw::Raw;
 use crate::wire::body::{Body, Kind, Message};
+use crate::wire::scan::Span;
 
 /// Tokens around a conversation.
 pub const CONVERSATION: u64 = 8;
@@ -46,11 +47,17 @@ impl Size {
     }
 
     /// The same conversation with the messages from `from` on added. System and
-    /// tools are counted if they are others than before.
+    /// tools are counted if they are others than before. What stands before the
+    /// API's own summary is dead and weighs nothing.
     #[must_use]
     pub fn grown(self, bytes: &[u8], body: &Body, from: usize, budget: u64) -> Self {
         let same = base_digest(bytes, body) == self.base.digest;
         let added = body.messages().get(from..).unwrap_or(&[]);
+        let summary = added.iter().rposition(|m| is_summed_up(bytes, body, m));
+        let (before, added) = match summary {
+            Some(at) => (Raw::default(), added.get(at..).unwrap_or(&[])),
+            None => (self.messages, added),
+        };
         let base = if same { 0 } else { base_weight(bytes, body) };
         let ahead = added
             .iter()
@@ -69,25 +76,21 @@ impl Size {
             .sum();
         Self {
             base,
-            messages: self.messages + added,
+            messages: before + added,
         }
     }
 }
 
-/// The raw count of a whole prompt. What stands before the API's own summary is
-/// dead and weighs nothing.
+/// The raw count of a whole prompt.
 pub fn raw_prompt(bytes: &[u8], body: &Body, budget: u64) -> Size {
-    let live = |message: &Message| {
-        let summary = |kind, payload: &[u8]| kind == Kind::Compaction && payload != b"null";
-        body.blocks(message).iter().any(|block| {
-            summary(
-                block.kind,
-                block.payload.map_or(b"null", |payload| payload.of(bytes)),
-            )
-        })
-    };
-    let from = body.messages().iter().rposition(live).unwrap_or(0);
-    Size::default().grown(bytes, body, from, budget)
+    Size::default().grown(bytes, body, 0, budget)
+}
+
+/// Whether a message holds the API's own summary; one that failed says nothing.
+fn is_summed_up(bytes: &[u8], body: &Body, message: &Message) -> bool {
+    let says = |payload: Span| payload.of(bytes) != b"null";
+    let mut blocks = body.blocks(message).iter();
+    blocks.any(|block| block.kind == Kind::Compaction && block.payload.is_some_and(says))
 }
 
 /// The raw count of a message.
@@ -183,6 +186,8 @@ fn hidden(shown: u64, seal: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::measure::anchor::{Anchor, measure};
+    use crate::engine::measure::factor::Factor;
     use serde_json::{Value, json};
 
     fn size(body: &Value) -> Size {
@@ -274,6 +279,39 @@ mod tests {
         };
         assert!(size(&turns(json!("summary"))).messages.text < 10);
         assert!(size(&turns(Value::Null)).messages.text > 100);
+    }
+
+    /// Fact: upstream counts from the summary on, and so must what is added to a
+    /// count from before it.
+    #[test]
+    fn a_summary_of_the_api_s_that_comes_later_begins_the_count_anew() {
+        let story = json!({"role": "user", "content": "a long story ".repeat(3_000)});
+        let summary = |content: Value| json!({"role": "assistant", "content": [{"type": "compaction", "content": content}]});
+        let request = |messages: &[Value]| json!({"messages": messages}).to_string().into_bytes();
+        let short = request(std::slice::from_ref(&story));
+        let before = raw_prompt(&short, &Body::split(&short).unwrap(), u64::MAX);
+        let on = json!({"role": "user", "content": "go on"});
+        let grown = |content: Value| {
+            let long = request(&[story.clone(), summary(content), on.clone()]);
+            let body = Body::split(&long).unwrap();
+            let grown = before.grown(&long, &body, 1, u64::MAX);
+            assert_eq!(grown, raw_prompt(&long, &body, u64::MAX));
+            grown
+        };
+        assert!(grown(Value::Null).raw().scaled() > 9_000);
+        // Upstream reports sixty tokens of what is left; a turn is added to that.
+        let size = grown(json!("so far the story went on and on"));
+        let anchor = Anchor { tokens: 60, size };
+        let more = json!({"role": "user", "content": "and then"});
+        let longer = request(&[
+            story.clone(),
+            summary(json!("so far the story went on and on")),
+            on.clone(),
+            more,
+        ]);
+        let now = size.grown(&longer, &Body::split(&longer).unwrap(), 3, u64::MAX);
+        let measured = measure(Some(&anchor), &now, &Factor::assumed(1.0));
+        assert!((60..90).contains(&measured.tokens), "{measured:?}");
     }
 
     #[test]
