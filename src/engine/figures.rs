@@ -4,7 +4,7 @@
 //! said of it, so that the next one can be measured; and what the lineage has
 //! been through. The stored form is JSON with a version; a field that is missing
 //! takes its default, so that older figures stay readable, and what cannot be
-//! read at all costs an estimate and nothing else.
+//! read at all costs a count from the start and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,8 +108,12 @@ impl Figures {
         }
     }
 
-    /// The sizes of the history and of the view.
-    pub fn sizes(&self) -> (Size, Size) {
+    /// The sizes of the history and of the view; `None` if they were never
+    /// noted, so that nobody takes them for zero.
+    pub fn sizes(&self) -> Option<(Size, Size)> {
+        if self.base_digest.is_empty() || self.history == Counts::default() {
+            return None;
+        }
         let mut digest = [0; 16];
         for (at, byte) in digest.iter_mut().enumerate() {
             let digits = self.base_digest.get(at * 2..at * 2 + 2);
@@ -125,7 +129,7 @@ impl Figures {
             base,
             messages: messages.into(),
         };
-        (sized(self.history), sized(self.view))
+        Some((sized(self.history), sized(self.view)))
     }
 
     /// Notes the sizes of the history and of the view.
@@ -140,7 +144,7 @@ impl Figures {
     /// What upstream said of the view, if it did.
     pub fn anchor(&self) -> Option<Anchor> {
         let tokens = self.prompt?;
-        let (_, size) = self.sizes();
+        let (_, size) = self.sizes()?;
         Some(Anchor { tokens, size })
     }
 
@@ -197,7 +201,7 @@ mod tests {
         figures.set_overlay_of("a", None);
         figures.set_overlay_of("b", Some(OverlayId::from_bytes([9; 32])));
         let read = Figures::read(&figures.store());
-        assert_eq!(read.sizes(), (history, view));
+        assert_eq!(read.sizes(), Some((history, view)));
         assert_eq!(read.overlay_of("a"), Some(None));
         assert_eq!(
             read.overlay_of("b"),
@@ -211,6 +215,7 @@ mod tests {
     fn what_cannot_be_read_is_as_good_as_nothing() {
         for bytes in [&b""[..], b"{", b"[]", br#"{"version":99,"prompt":1}"#] {
             assert_eq!(Figures::read(bytes), Figures::default());
+            assert_eq!(Figures::read(bytes).sizes(), None, "not zero");
         }
         assert_eq!(Figures::read(br#"{"prompt":5}"#).prompt, Some(5));
     }

@@ -10,6 +10,8 @@
 //! with the view its conversation has, or as the client sent it.
 
 pub mod adopt;
+#[cfg(test)]
+mod forgetful;
 pub mod known;
 pub mod learned;
 pub mod observe;

@@ -77,7 +77,7 @@ impl From<Prepared> for Sent {
 
 impl Sent {
     fn size(&self) -> Size {
-        self.figures.sizes().1
+        self.figures.sizes().unwrap_or_default().1
     }
 }
 

@@ -164,7 +164,7 @@ impl Views {
     /// Puts another view in place; gives back the one that was there.
     pub(super) fn put(&self, prepared: &mut Prepared, built: Built) -> Built {
         let factor = self.learned.factor(&prepared.recognised.facts.model);
-        let (history, size) = prepared.figures.sizes();
+        let (history, size) = prepared.figures.sizes().unwrap_or_default();
         prepared.sent = measure::measure(prepared.anchor.as_ref(), &built.size, &factor);
         Built {
             view: std::mem::replace(&mut prepared.view, built.view),
@@ -218,7 +218,7 @@ impl Views {
         let model = self.config.models.lookup(&recognised.facts.model);
         let floor = self.floor(&recognised.facts.model);
         let factor = self.learned.factor(&recognised.facts.model);
-        let (_, size) = prepared.figures.sizes();
+        let (_, size) = prepared.figures.sizes().unwrap_or_default();
         let base = factor.tokens(size.base.raw);
         let settings = Settings {
             keep_tool_uses: self.config.clear.keep_tool_uses,

@@ -312,7 +312,8 @@ impl Views {
             && !tried.contains(&Quirk::NoMarks)
             && !self.learned.has(Quirk::NoMarks, &recognised.facts.model);
         // Counting what is new costs far more than looking at what is known.
-        let known = from.map_or(0, |(messages, _)| messages);
+        let counted = from.filter(|_| plan.figures.sizes().is_some());
+        let known = counted.map_or(0, |(messages, _)| messages);
         let new = recognised.body.messages().get(known..).unwrap_or(&[]);
         let new: usize = new.iter().map(|message| message.span.len()).sum();
         let size = recognised.bytes.len().max(new * COUNTING);
@@ -387,16 +388,18 @@ impl Built {
         let view = View::make(bytes, &conversation, recipe)?;
         figures.marked = view.marked;
         figures.lifetime = view.lifetime.map(|lifetime| lifetime.seconds());
-        let (history, shown) = figures.sizes();
-        let history = match from {
-            Some((messages, _)) => history.grown(bytes, body, messages, BUDGET),
-            None => raw_prompt(bytes, body, BUDGET),
+        let sizes = figures.sizes();
+        let history = match (from, sizes) {
+            (Some((messages, _)), Some((history, _))) => {
+                history.grown(bytes, body, messages, BUDGET)
+            }
+            _ => raw_prompt(bytes, body, BUDGET),
         };
         let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
-        let (hash, size) = match (&overlay, known, from) {
-            (None, _, _) => (last, history),
-            (_, Some(known), _) => known,
-            (_, None, Some((messages, Some(before)))) => {
+        let (hash, size) = match (&overlay, known, from, sizes) {
+            (None, ..) => (last, history),
+            (_, Some(known), ..) => known,
+            (_, None, Some((messages, Some(before))), Some((_, shown))) => {
                 let rest = chain_from(before, bytes, body, messages);
                 let hash = rest.last().copied().unwrap_or(before);
                 (hash, shown.grown(bytes, body, messages, BUDGET))

@@ -142,7 +142,7 @@ impl Views {
     fn own_fits(&self, prepared: &Prepared) -> bool {
         let model = &prepared.recognised.facts.model;
         let known = self.config.models.lookup(model);
-        let (history, _) = prepared.figures.sizes();
+        let (history, _) = prepared.figures.sizes().unwrap_or_default();
         let size = measure::measure(None, &history, &self.learned.factor(model));
         size.tokens <= self.learned.window(model, known.window)
     }
@@ -150,7 +150,7 @@ impl Views {
     async fn climb(&self, prepared: &mut Prepared, rung: Rung) -> Result<(), Fault> {
         let mut figures = prepared.figures.clone();
         let overlay = prepared.overlay.clone();
-        let known = Some((prepared.view_hash, figures.sizes().1));
+        let known = figures.sizes().map(|(_, size)| (prepared.view_hash, size));
         match rung {
             Rung::Drop | Rung::NoDrop | Rung::NoMarks => {
                 match rung {
