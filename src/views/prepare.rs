@@ -171,9 +171,7 @@ impl Views {
         if asked.counts && asked.wish == Wish::Off {
             return Ok(Verdict::AsSent);
         }
-        let standing = self
-            .where_it_stands(&mut recognised, asked.hint)
-            .await?;
+        let standing = self.where_it_stands(&mut recognised, asked.hint).await?;
         let recognised = Arc::new(recognised);
         let mut prepared = self
             .take_over(recognised, standing.as_ref(), asked, begun)

@@ -63,7 +63,9 @@ impl Views {
             Ok(found) => found,
         };
         // Between what was only tried and what is remembered there may be more.
-        let older = remembered.as_ref().map_or(0, |mark| mark.row.messages as usize);
+        let older = remembered
+            .as_ref()
+            .map_or(0, |mark| mark.row.messages as usize);
         if found.is_none() && from > older {
             self.complete(recognised).await?;
             let (_, hashes) = recognised.hashes();
