@@ -114,6 +114,47 @@ impl Store for Troubled {
     }
 }
 
+/// It has not seen what others have written when it is asked.
+struct Blind(Arc<Troubled>);
+impl Store for Blind {
+    fn marks<'a>(&'a self, _: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+    fn marks_by_view<'a>(&'a self, _: Hint, _: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+    fn overlays_of(&self, hint: Hint, limit: u32) -> Answer<'_, Vec<OverlayId>> {
+        self.0.overlays_of(hint, limit)
+    }
+    fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>> {
+        self.0.overlay(id)
+    }
+    fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
+        self.0.commit(commit)
+    }
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+        self.0.record(marks)
+    }
+    fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
+        self.0.learned()
+    }
+    fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
+        self.0.learn(key, value)
+    }
+    fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()> {
+        self.0.put_blobs(blobs, now)
+    }
+    fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
+        self.0.blob(id)
+    }
+    fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
+        self.0.collect(keep)
+    }
+    fn close(&self) -> Answer<'_, ()> {
+        self.0.close()
+    }
+}
+
 fn config(text: &str) -> Config {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("longhaul.toml");
@@ -240,46 +281,6 @@ async fn whoever_loses_a_race_and_cannot_read_the_winner_sends_nothing_uncommitt
     let winner = views(store.clone(), "[clear]\nkeep_tool_uses = 5\n").await;
     let won = prepared(&winner, asked("m", &history, Wish::Now)).await;
     assert!(won.view.edited);
-    // It has not seen the winner's mark when it decides.
-    struct Blind(Arc<Troubled>);
-    impl Store for Blind {
-        fn marks<'a>(&'a self, _: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
-            Box::pin(async { Ok(Vec::new()) })
-        }
-        fn marks_by_view<'a>(&'a self, _: Hint, _: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
-            Box::pin(async { Ok(Vec::new()) })
-        }
-        fn overlays_of(&self, hint: Hint, limit: u32) -> Answer<'_, Vec<OverlayId>> {
-            self.0.overlays_of(hint, limit)
-        }
-        fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>> {
-            self.0.overlay(id)
-        }
-        fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
-            self.0.commit(commit)
-        }
-        fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
-            self.0.record(marks)
-        }
-        fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
-            self.0.learned()
-        }
-        fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
-            self.0.learn(key, value)
-        }
-        fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()> {
-            self.0.put_blobs(blobs, now)
-        }
-        fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
-            self.0.blob(id)
-        }
-        fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
-            self.0.collect(keep)
-        }
-        fn close(&self) -> Answer<'_, ()> {
-            self.0.close()
-        }
-    }
     let loser = views(Arc::new(Blind(store.clone())), "").await;
     store.set(UNREADABLE);
     let lost = prepared(&loser, asked("m", &history, Wish::Now)).await;

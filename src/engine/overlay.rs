@@ -155,9 +155,10 @@ impl Overlay {
             after: stored.after,
             edits: stored.edits,
         };
-        match overlay.holds_together() {
-            true => Ok(overlay),
-            false => Err(Unreadable::Damaged("its places contradict".to_owned())),
+        if overlay.holds_together() {
+            Ok(overlay)
+        } else {
+            Err(Unreadable::Damaged("its places contradict".to_owned()))
         }
     }
 

@@ -15,6 +15,7 @@ use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
 use super::{Fault, Views, compute, now};
 use crate::config::{Breakpoints, Mode, Threads};
+use crate::engine::cache_marks::Lifetime;
 use crate::engine::chain::{self, chain_from};
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, Hint, LineageId, OverlayId};
@@ -266,9 +267,10 @@ impl Views {
             .filter(|standing| standing.own)
             .and_then(|standing| standing.figures.anchor());
         let sent = measure::measure(anchor.as_ref(), &built.size, &factor);
-        let original = match built.overlay.is_some() {
-            false => sent,
-            true => measure::measure(None, &built.history, &factor),
+        let original = if built.overlay.is_some() {
+            measure::measure(None, &built.history, &factor)
+        } else {
+            sent
         };
         let mut figures = built.figures;
         figures.prompt = None;
@@ -384,7 +386,7 @@ impl Built {
         };
         let view = View::make(bytes, &conversation, recipe)?;
         figures.marked = view.marked;
-        figures.lifetime = view.lifetime.map(|lifetime| lifetime.seconds());
+        figures.lifetime = view.lifetime.map(Lifetime::seconds);
         let (history, shown) = figures.sizes();
         let history = match from {
             Some((messages, _)) => history.grown(bytes, body, messages, BUDGET),
@@ -466,9 +468,9 @@ impl Prepared {
 
     /// What a pass did, as a header shows it.
     pub fn compaction(&self) -> String {
-        match self.kinds.is_empty() {
-            true => "none".to_owned(),
-            false => self.kinds.join("+"),
+        if self.kinds.is_empty() {
+            return "none".to_owned();
         }
+        self.kinds.join("+")
     }
 }

@@ -132,10 +132,8 @@ impl Views {
     ) -> Result<Standing, Fault> {
         let mut figures = Figures::read(&row.figures);
         let own = row.model == model;
-        let id = match own {
-            true => row.overlay,
-            false => figures.overlay_of(model).unwrap_or(row.overlay),
-        };
+        let theirs = figures.overlay_of(model).filter(|_| !own);
+        let id = theirs.unwrap_or(row.overlay);
         let overlay = match (id, overlay) {
             (None, _) => None,
             (Some(id), Some((held, overlay))) if held == id => Some((id, overlay)),
