@@ -28,7 +28,7 @@ use crate::wire::body::Body;
 use crate::wire::refusal::Refusal;
 
 /// How much more it costs to count a byte than to look at it.
-const COUNTING: usize = 32;
+const COUNTING: usize = 200;
 /// The most models whose overlays a lineage keeps apart.
 const MODELS: usize = 16;
 
