@@ -27,6 +27,9 @@ const LOOK_BACK: usize = 18;
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 const LONG_MARK: &str = r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
 
+/// The longest mark that is read; a real one has some forty bytes.
+const READ: usize = 256;
+
 /// A mark that is none, spelled out.
 const NONE: &[u8] = b"null";
 
@@ -41,9 +44,11 @@ pub enum Lifetime {
 
 impl Lifetime {
     fn of(mark: &[u8]) -> Self {
-        // A mark is tiny, and its lifetime one of two words.
-        let long = serde_json::from_slice::<serde_json::Value>(mark)
-            .is_ok_and(|mark| mark.get("ttl").and_then(|ttl| ttl.as_str()) == Some("1h"));
+        // A mark is tiny, and its lifetime one of two words. What is not tiny is
+        // none, and as a tree it would cost thirty times its size.
+        let long = mark.len() <= READ
+            && serde_json::from_slice::<serde_json::Value>(mark)
+                .is_ok_and(|mark| mark.get("ttl").and_then(|ttl| ttl.as_str()) == Some("1h"));
         if long { Self::Long } else { Self::Short }
     }
 
@@ -240,11 +245,7 @@ fn shown(conversation: &Conversation<'_>, overlay: &Overlay) -> Vec<Shown> {
         }
         for mark in body.marks(message) {
             let block = body.index_in(message, mark);
-            let edit = overlay
-                .edits_of(at)
-                .iter()
-                .find(|edit| edit.block as usize == block);
-            let survives = match edit.map(|edit| &edit.change) {
+            let survives = match overlay.change_at(at, block) {
                 None => true,
                 Some(Change::Payload(_)) => !mark.is_nested,
                 Some(Change::Block(_) | Change::Gone) => false,
@@ -287,13 +288,9 @@ fn eligible_up_to(
             continue;
         }
         let limit = if at == message { block } else { usize::MAX };
-        let edits = overlay.edits_of(at);
         let may = |(index, candidate): &(usize, &Block)| {
-            let changed = edits.iter().find(|edit| edit.block as usize == *index);
-            let stands = !matches!(
-                changed.map(|edit| &edit.change),
-                Some(Change::Block(_) | Change::Gone)
-            );
+            let changed = overlay.change_at(at, *index);
+            let stands = !matches!(changed, Some(Change::Block(_) | Change::Gone));
             stands && *index <= limit && is_eligible(conversation.bytes(), candidate)
         };
         let found = conversation.blocks(at).iter().enumerate().rfind(may);
@@ -372,4 +369,19 @@ fn mark_block(
     let marked = conversation.block_at((message, block))?;
     let brace = marked.span.end().checked_sub(1)?;
     Some(vec![Splice::insert(brace, lifetime.mark())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_for_a_mark_is_not_read() {
+        let mark = |more: usize| {
+            let more = "0,".repeat(more);
+            format!(r#"{{"type":"ephemeral","ttl":"1h","x":[{more}0]}}"#)
+        };
+        assert_eq!(Lifetime::of(mark(0).as_bytes()), Lifetime::Long);
+        assert_eq!(Lifetime::of(mark(1 << 20).as_bytes()), Lifetime::Short);
+    }
 }

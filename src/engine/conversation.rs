@@ -6,6 +6,8 @@
 //! from its result, a mid-conversation system message stays with the message
 //! it follows, and what tools a result has loaded is not forgotten.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use crate::wire::body::{Block, Body, Kind, Message, Role};
 use crate::wire::scan::Span;
 
@@ -16,6 +18,9 @@ pub struct Conversation<'a> {
     head: usize,
     last_assistant: Option<usize>,
     loop_start: usize,
+    /// Who speaks before each message, system messages aside. Carried forward
+    /// once, because to look back from each would be quadratic.
+    speakers: Vec<Option<Role>>,
 }
 
 impl<'a> Conversation<'a> {
@@ -38,6 +43,7 @@ impl<'a> Conversation<'a> {
             head,
             last_assistant: messages.iter().rposition(is_assistant),
             loop_start: 0,
+            speakers: speakers(messages),
         };
         let opens = (0..messages.len()).rposition(|at| conversation.opens_turn(at));
         conversation.loop_start = opens.unwrap_or(0);
@@ -96,8 +102,7 @@ impl<'a> Conversation<'a> {
 
     /// The role that speaks before a message, system messages aside.
     fn role_before(&self, at: usize) -> Option<Role> {
-        let spoken = (0..at).rev().filter_map(|at| self.role(at));
-        spoken.into_iter().find(|role| *role != Role::System)
+        self.speakers.get(at).copied().flatten()
     }
 
     /// Whether a message opens a turn: it is the user's and not only results.
@@ -201,25 +206,28 @@ impl<'a> Conversation<'a> {
     /// The tool calls, in order, with their results where there are some.
     pub fn calls(&self) -> Vec<Call> {
         let mut calls: Vec<Call> = Vec::new();
-        let mut open = 0;
+        // The calls of this turn that wait for a result, oldest first, by id.
+        let mut waiting: BTreeMap<&[u8], VecDeque<usize>> = BTreeMap::new();
         for at in 0..self.len() {
             let role = self.role(at);
             if role == Some(Role::Assistant) && self.role_before(at) != Some(Role::Assistant) {
-                open = calls.len();
+                waiting.clear();
             }
             for (index, block) in self.blocks(at).iter().enumerate() {
+                let id = block.id.map(|id| id.of(self.bytes));
                 match (role, block.kind) {
-                    (Some(Role::Assistant), Kind::ToolUse) => calls.push(Call {
-                        used: (at, index),
-                        result: None,
-                    }),
-                    (Some(Role::User), Kind::ToolResult) => {
-                        let id = block.id.map(|id| id.of(self.bytes));
-                        let asked = calls.get_mut(open..).unwrap_or(&mut []);
-                        let mine = asked.iter_mut().find(|call| {
-                            call.result.is_none() && self.id_at(call.used) == id && id.is_some()
+                    (Some(Role::Assistant), Kind::ToolUse) => {
+                        if let Some(id) = id {
+                            waiting.entry(id).or_default().push_back(calls.len());
+                        }
+                        calls.push(Call {
+                            used: (at, index),
+                            result: None,
                         });
-                        if let Some(call) = mine {
+                    }
+                    (Some(Role::User), Kind::ToolResult) => {
+                        let asked = id.and_then(|id| waiting.get_mut(id)?.pop_front());
+                        if let Some(call) = asked.and_then(|asked| calls.get_mut(asked)) {
                             call.result = Some((at, index));
                         }
                     }
@@ -230,15 +238,22 @@ impl<'a> Conversation<'a> {
         calls
     }
 
-    fn id_at(&self, (message, block): (usize, usize)) -> Option<&'a [u8]> {
-        let block = self.blocks(message).get(block)?;
-        block.id.map(|id| id.of(self.bytes))
-    }
-
     /// The block at a place.
     pub fn block_at(&self, (message, block): (usize, usize)) -> Option<&'a Block> {
         self.blocks(message).get(block)
     }
+}
+
+/// Who speaks before each message, system messages aside.
+fn speakers(messages: &[Message]) -> Vec<Option<Role>> {
+    let before = |last: &mut Option<Role>, message: &Message| {
+        let before = *last;
+        if message.role != Role::System {
+            *last = Some(message.role);
+        }
+        Some(before)
+    };
+    messages.iter().scan(None, before).collect()
 }
 
 /// Whether a block is the API's own summary; one that failed says nothing.

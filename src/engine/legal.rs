@@ -6,7 +6,7 @@
 //! send what is not legal; only what the view has and the history has not is
 //! held against the view.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::wire::body::{Body, Kind, Message, Role};
 
@@ -38,7 +38,7 @@ pub fn faults(bytes: &[u8], body: &Body) -> BTreeSet<Fault> {
         body,
         faults: BTreeSet::new(),
         seen: BTreeSet::new(),
-        pending: Vec::new(),
+        pending: BTreeMap::new(),
         fresh: false,
         others: false,
     };
@@ -71,16 +71,17 @@ struct Walk<'a> {
     bytes: &'a [u8],
     body: &'a Body,
     faults: BTreeSet<Fault>,
-    seen: BTreeSet<Vec<u8>>,
-    /// Calls of the assistant's turn before, not answered yet.
-    pending: Vec<Vec<u8>>,
+    seen: BTreeSet<&'a [u8]>,
+    /// Calls of the assistant's turn before, not answered yet: how many of each
+    /// name.
+    pending: BTreeMap<&'a [u8], usize>,
     /// The assistant has just spoken.
     fresh: bool,
     /// Something besides results has come in the user's turn.
     others: bool,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     fn fault(&mut self, fault: Fault) {
         self.faults.insert(fault);
     }
@@ -117,31 +118,19 @@ impl Walk<'_> {
         }
         self.others |= message.is_string && message.role == Role::User;
         for block in blocks {
-            let id = || {
-                block
-                    .id
-                    .map(|id| id.of(self.bytes).to_vec())
-                    .unwrap_or_default()
-            };
+            let id: &'a [u8] = block.id.map_or(&[], |id| id.of(self.bytes));
             match (message.role, block.kind) {
                 (Role::Assistant, Kind::ToolUse) => {
-                    let id = id();
-                    if !self.seen.insert(id.clone()) {
-                        self.fault(Fault::Twice(id.clone()));
+                    if !self.seen.insert(id) {
+                        self.fault(Fault::Twice(id.to_vec()));
                     }
-                    self.pending.push(id);
+                    *self.pending.entry(id).or_default() += 1;
                 }
                 (Role::User, Kind::ToolResult) => {
-                    let id = id();
-                    let asked = self.pending.iter().position(|asked| *asked == id);
-                    match asked {
-                        Some(at) if self.fresh => {
-                            self.pending.swap_remove(at);
-                            if self.others {
-                                self.fault(Fault::Late(id));
-                            }
-                        }
-                        _ => self.fault(Fault::Orphan(id)),
+                    if !self.fresh || !self.answer(id) {
+                        self.fault(Fault::Orphan(id.to_vec()));
+                    } else if self.others {
+                        self.fault(Fault::Late(id.to_vec()));
                     }
                 }
                 (Role::User, _) => self.others = true,
@@ -150,12 +139,24 @@ impl Walk<'_> {
         }
     }
 
+    /// Answers a call of this name; whether there was one.
+    fn answer(&mut self, id: &[u8]) -> bool {
+        let Some(waiting) = self.pending.get_mut(id) else {
+            return false;
+        };
+        *waiting -= 1;
+        if *waiting == 0 {
+            self.pending.remove(id);
+        }
+        true
+    }
+
     /// Another speaker begins.
     fn turn(&mut self, role: Role) {
         match role {
             Role::Assistant => {
-                for id in std::mem::take(&mut self.pending) {
-                    self.fault(Fault::Unanswered(id));
+                for (id, _) in std::mem::take(&mut self.pending) {
+                    self.fault(Fault::Unanswered(id.to_vec()));
                 }
                 self.fresh = false;
             }

@@ -7,6 +7,8 @@ pub mod cache_marks;
 pub mod chain;
 pub mod conversation;
 pub mod figures;
+#[cfg(test)]
+mod hostile;
 pub mod ids;
 pub mod legal;
 #[cfg(test)]

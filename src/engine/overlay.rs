@@ -185,6 +185,15 @@ impl Overlay {
         self.edits.get(from..to).unwrap_or(&[])
     }
 
+    /// The change to one block.
+    pub fn change_at(&self, message: usize, block: usize) -> Option<&Change> {
+        let place = |edit: &Edit| (edit.message as usize, edit.block as usize);
+        let at = self.edits.binary_search_by_key(&(message, block), place);
+        at.ok()
+            .and_then(|at| self.edits.get(at))
+            .map(|edit| &edit.change)
+    }
+
     /// How many stubs a view shows.
     pub fn stubs(&self) -> usize {
         let stub = |edit: &&Edit| matches!(edit.change, Change::Payload(_));
@@ -285,6 +294,8 @@ mod tests {
         let overlay = example();
         assert_eq!(overlay.edits_of(21).len(), 1);
         assert_eq!(overlay.edits_of(20).len(), 0);
+        assert_eq!(overlay.change_at(22, 0), Some(&Change::Gone));
+        assert_eq!(overlay.change_at(22, 1), None);
         assert!(overlay.shows(0) && !overlay.shows(1) && overlay.shows(20));
         assert_eq!(overlay.stubs(), 1);
     }

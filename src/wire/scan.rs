@@ -32,6 +32,9 @@ pub enum Unclear {
     /// Something that matters is not of the kind it should be.
     #[error("unexpected kind of value at byte {0}")]
     Unexpected(usize),
+    /// It has more messages, blocks, cache marks or fields than are followed.
+    #[error("more messages, blocks, cache marks or fields than are followed at byte {0}")]
+    TooMany(usize),
     /// It is too large to be measured in spans.
     #[error("larger than 4 GiB")]
     TooLarge,
@@ -311,7 +314,9 @@ pub fn spoken(string: &[u8]) -> Cow<'_, [u8]> {
 
 /// Whether a string, quotes included, says `name`, however it is escaped.
 pub fn says(string: &[u8], name: &str) -> bool {
-    *spoken(string) == *name.as_bytes()
+    // An escape of six bytes stands for at least one, so what is longer cannot
+    // be the name, and need not be unescaped to know.
+    string.len() <= name.len() * 6 + 2 && *spoken(string) == *name.as_bytes()
 }
 
 #[cfg(test)]

@@ -6,12 +6,21 @@
 //! another conversation than the model does.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::body::{Block, Body, Field, Kind, Mark, Message, Role};
-use super::scan::{Cursor, Key, Span, Unclear, says, spoken};
+use super::scan::{Cursor, Key, Span, Unclear, says};
 
 /// The most top-level fields; the API knows some thirty.
 const FIELDS: usize = 256;
+/// The most messages: as many as the API takes.
+const MESSAGES: usize = 100_000;
+/// The most blocks and cache marks, far beyond what anybody sends. A block takes
+/// sixty bytes and `{},` three, so without a limit a body could cost twenty
+/// times its size; with these the spans of any body take less than 32 MB, and
+/// twice that while a list grows.
+const BLOCKS: usize = 400_000;
+const MARKS: usize = 10_000;
 
 pub(super) fn split(bytes: &[u8]) -> Result<Body, Unclear> {
     if u32::try_from(bytes.len()).is_err() {
@@ -21,6 +30,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Body, Unclear> {
     let mut splitter = Splitter {
         bytes,
         body: Body::with_room_for(bytes.len()),
+        names: BTreeSet::new(),
     };
     let mut cursor = Cursor::new(bytes);
     splitter.object(&mut cursor)?;
@@ -40,6 +50,18 @@ fn check_utf8(bytes: &[u8]) -> Result<(), Unclear> {
 struct Splitter<'a> {
     bytes: &'a [u8],
     body: Body,
+    /// The names of the top-level fields: escaped and plain spellings of one key
+    /// are the same key.
+    names: BTreeSet<Cow<'a, [u8]>>,
+}
+
+/// Adds to a list that has room for so many.
+fn add<T>(list: &mut Vec<T>, most: usize, item: T, at: Span) -> Result<(), Unclear> {
+    if list.len() >= most {
+        return Err(Unclear::TooMany(at.start()));
+    }
+    list.push(item);
+    Ok(())
 }
 
 /// Notes a value, once.
@@ -71,18 +93,13 @@ impl<'a> Splitter<'a> {
             };
             let cut = cursor.member(&key, value);
             let key = key.span;
-            if self.body.fields.len() >= FIELDS || self.has_field(&name) {
+            if !self.names.insert(name) {
                 return Err(Unclear::DuplicateKey(key.start()));
             }
-            self.body.fields.push(Field { key, value, cut });
+            let field = Field { key, value, cut };
+            add(&mut self.body.fields, FIELDS, field, key)?;
         }
         Ok(())
-    }
-
-    /// Escaped and plain spellings of one key are the same key.
-    fn has_field(&self, name: &[u8]) -> bool {
-        let mut fields = self.body.fields.iter();
-        fields.any(|field| *spoken(field.key.of(self.bytes)) == *name)
     }
 
     fn messages(&mut self, cursor: &mut Cursor<'_>) -> Result<Span, Unclear> {
@@ -92,7 +109,8 @@ impl<'a> Splitter<'a> {
         let mut first = true;
         while cursor.element(&mut first)? {
             let message = self.message(cursor)?;
-            self.body.messages.push(message);
+            let span = message.span;
+            add(&mut self.body.messages, MESSAGES, message, span)?;
         }
         Ok(begin.up_to(cursor))
     }
@@ -146,7 +164,7 @@ impl<'a> Splitter<'a> {
         let mut first = true;
         while cursor.element(&mut first)? {
             let block = self.block(cursor)?;
-            self.body.blocks.push(block);
+            add(&mut self.body.blocks, BLOCKS, block, block.span)?;
         }
         Ok(begin.up_to(cursor))
     }
@@ -197,7 +215,7 @@ impl<'a> Splitter<'a> {
                     value,
                     cut: cursor.member(key, value),
                 };
-                self.body.marks.push(mark);
+                add(&mut self.body.marks, MARKS, mark, value)?;
                 once(&mut found.mark, (), key)
             }
             b"text" => {
@@ -233,12 +251,13 @@ impl<'a> Splitter<'a> {
                     b"cache_control" => {
                         once(&mut marked, (), &key)?;
                         let cut = cursor.member(&key, value);
-                        self.body.marks.push(Mark {
+                        let mark = Mark {
                             block,
                             is_nested: true,
                             value,
                             cut,
-                        });
+                        };
+                        add(&mut self.body.marks, MARKS, mark, value)?;
                     }
                     b"type" => {
                         found.has_tool_references |= says(value.of(self.bytes), "tool_reference");
@@ -273,4 +292,67 @@ fn at(index: usize) -> u32 {
 
 fn range(from: usize, to: usize) -> std::ops::Range<u32> {
     at(from)..at(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(messages: &str) -> Result<usize, Unclear> {
+        let source = format!(r#"{{"messages":[{messages}]}}"#);
+        split(source.as_bytes()).map(|body| body.blocks.len())
+    }
+
+    fn repeated(piece: &str, count: usize) -> String {
+        let mut all = format!("{piece},").repeat(count);
+        all.pop();
+        all
+    }
+
+    /// What is not taken apart is passed on as it came.
+    #[test]
+    fn a_body_of_too_many_pieces_is_not_taken_apart() {
+        let message = |count| repeated(r#"{"role":"user","content":""}"#, count);
+        let blocks = |count| format!(r#"{{"role":"user","content":[{}]}}"#, repeated("{}", count));
+        let marks = |count| {
+            let marked = repeated(r#"{"cache_control":{}}"#, count);
+            format!(r#"{{"role":"user","content":[{{"content":[{marked}]}}]}}"#)
+        };
+        assert_eq!(outcome(&message(MESSAGES)), Ok(0));
+        assert_eq!(outcome(&blocks(BLOCKS)), Ok(BLOCKS));
+        assert_eq!(outcome(&marks(MARKS)), Ok(1));
+        for source in [message(MESSAGES + 1), blocks(BLOCKS + 1), marks(MARKS + 1)] {
+            assert!(matches!(outcome(&source), Err(Unclear::TooMany(_))));
+        }
+        let fields: Vec<String> = (0..=FIELDS).map(|at| format!(r#""{at}":1"#)).collect();
+        let fields = format!("{{{}}}", fields.join(","));
+        assert!(matches!(split(fields.as_bytes()), Err(Unclear::TooMany(_))));
+    }
+
+    #[test]
+    fn spans_never_cost_more_than_their_bound() {
+        let most = MESSAGES * size_of::<Message>()
+            + BLOCKS * size_of::<Block>()
+            + MARKS * size_of::<Mark>();
+        assert!(most < 32 << 20, "{most}");
+    }
+
+    /// Guards against comparing every long name with every other, spelled out
+    /// anew each time.
+    #[test]
+    fn long_names_are_compared_by_their_order() {
+        let name = "\\u0061".repeat(10_000);
+        let field = |at: usize| format!(r#""{name}{at:03}":1"#);
+        let fields: Vec<String> = (0..FIELDS).map(field).collect();
+        let source = format!("{{{}}}", fields.join(","));
+        let body = split(source.as_bytes()).unwrap();
+        for _ in 0..1_000 {
+            assert_eq!(body.field(source.as_bytes(), "messages"), None);
+        }
+        let twice = format!(r#"{{{},"{}000":1}}"#, field(0), "a".repeat(10_000));
+        assert!(matches!(
+            split(twice.as_bytes()),
+            Err(Unclear::DuplicateKey(_))
+        ));
+    }
 }

@@ -1,0 +1,204 @@
+//! What a reduction takes, and what it leaves alone.
+
+use super::*;
+use crate::engine::chain;
+use crate::engine::legal::faults;
+use crate::engine::render::render;
+use crate::wire::body::Body;
+use crate::wire::splice::{joined, splice};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+fn settings() -> Settings {
+    Settings {
+        keep_tool_uses: 1,
+        exclude_tools: vec!["Keep".into()],
+        clear: true,
+        tail_messages: 4,
+        target_bytes: usize::MAX,
+        binds_thinking: false,
+        manual_thinking: false,
+    }
+}
+
+fn cycle(id: usize, tool: &str, thinks: bool) -> [Value; 2] {
+    let mut blocks =
+        vec![json!({"type": "tool_use", "id": format!("t{id}"), "name": tool, "input": {}})];
+    if thinks {
+        blocks.insert(
+            0,
+            json!({"type": "thinking", "thinking": "", "signature": format!("s{id}")}),
+        );
+    }
+    let result = json!({"type": "tool_result", "tool_use_id": format!("t{id}"), "content": "long ".repeat(100)});
+    [
+        json!({"role": "assistant", "content": blocks}),
+        json!({"role": "user", "content": [result]}),
+    ]
+}
+
+fn session(cycles: usize, tool: &str, thinks: bool) -> Vec<Value> {
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    for id in 0..cycles {
+        messages.extend(cycle(id, tool, thinks));
+    }
+    messages
+}
+
+fn at_boundary(mut messages: Vec<Value>) -> Vec<Value> {
+    let end = json!({"type": "thinking", "thinking": "", "signature": "end"});
+    messages.push(json!({"role": "assistant", "content": [end]}));
+    messages.push(json!({"role": "user", "content": "next"}));
+    messages
+}
+
+struct Made {
+    draft: Draft,
+    view: Vec<Value>,
+}
+
+fn reduced(messages: &[Value], current: &Overlay, settings: &Settings) -> Option<Made> {
+    let bytes = Bytes::from(json!({"messages": messages}).to_string());
+    let body = Body::split(&bytes).unwrap();
+    let conversation = Conversation::new(&bytes, &body);
+    let draft = reduce(&conversation, current, chain::start("t"), settings)?;
+    let changes = render(&conversation, &draft.overlay, "").unwrap();
+    let view = joined(&splice(&bytes, changes).unwrap());
+    let shown = Body::split(&view).unwrap();
+    assert_eq!(faults(&view, &shown), faults(&bytes, &body));
+    for (id, range) in &draft.evicted {
+        assert_eq!(*id, stub::blob_id(chain::start("t"), &bytes[range.clone()]));
+    }
+    let value: Value = serde_json::from_slice(&view).unwrap();
+    Some(Made {
+        draft,
+        view: value["messages"].as_array().unwrap().clone(),
+    })
+}
+
+fn text(view: &[Value]) -> String {
+    Value::from(view).to_string()
+}
+
+#[test]
+fn old_results_get_stubs_and_the_newest_stay() {
+    let made = reduced(&session(4, "Bash", false), &Overlay::default(), &settings()).unwrap();
+    assert_eq!(made.draft.overlay.stubs(), 3);
+    assert_eq!(made.draft.evicted.len(), 3);
+    assert!(made.draft.cleared && !made.draft.truncated);
+    assert_eq!(text(&made.view).matches("was cleared").count(), 3);
+    assert!(text(&made.view[8..]).contains("long long"));
+}
+
+#[test]
+fn excluded_tools_errors_and_small_results_stay() {
+    assert!(reduced(&session(4, "Keep", false), &Overlay::default(), &settings()).is_none());
+    let mut errors = session(3, "Bash", false);
+    errors[2]["content"][0]["is_error"] = json!(true);
+    errors[4]["content"][0]["content"] = json!("ok");
+    assert!(reduced(&errors, &Overlay::default(), &settings()).is_none());
+}
+
+#[test]
+fn what_does_not_fit_is_hidden_behind_a_notice_and_a_later_pass_appends_another() {
+    let small = Settings {
+        target_bytes: 2_500,
+        ..settings()
+    };
+    let first = reduced(&session(10, "Keep", false), &Overlay::default(), &small).unwrap();
+    assert!(first.draft.truncated && !first.draft.cleared);
+    assert_eq!(first.draft.overlay.segments.len(), 1);
+    let (head, cut) = (first.draft.overlay.head, first.draft.overlay.cut);
+    assert_eq!(first.draft.evicted.len() as u32, cut - head);
+    let roles: Vec<&str> = first
+        .view
+        .iter()
+        .map(|m| m["role"].as_str().unwrap())
+        .collect();
+    assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{roles:?}");
+    let second = reduced(&session(30, "Keep", false), &first.draft.overlay, &small).unwrap();
+    assert_eq!(second.draft.overlay.segments.len(), 2);
+    let block = |made: &Made| made.draft.overlay.segments[0].block.clone();
+    assert_eq!(block(&first), block(&second));
+    assert_eq!(first.view[..2], second.view[..2]);
+    assert_eq!(first.view[2]["content"][0], second.view[2]["content"][0]);
+}
+
+#[test]
+fn thinking_behind_the_change_goes_at_a_turn_s_end_and_nothing_stays_empty() {
+    let bound = Settings {
+        binds_thinking: true,
+        ..settings()
+    };
+    let made = reduced(
+        &at_boundary(session(4, "Bash", true)),
+        &Overlay::default(),
+        &bound,
+    )
+    .unwrap();
+    // All but the first cycle's, which stands before the first stub.
+    assert_eq!(made.draft.thinking_dropped, 4);
+    assert_eq!(text(&made.view).matches("signature").count(), 1);
+    assert!(text(&made.view).contains("thinking left out"));
+    let unbound = reduced(
+        &at_boundary(session(4, "Bash", true)),
+        &Overlay::default(),
+        &settings(),
+    )
+    .unwrap();
+    assert_eq!(unbound.draft.thinking_dropped, 0);
+}
+
+#[test]
+fn in_a_tool_loop_thinking_stays_and_is_reported() {
+    let bound = Settings {
+        binds_thinking: true,
+        ..settings()
+    };
+    let made = reduced(&session(4, "Bash", true), &Overlay::default(), &bound).unwrap();
+    assert_eq!(made.draft.thinking_dropped, 0);
+    assert!(made.draft.leaves_unfit_thinking);
+}
+
+/// The API's own summary stands for all before it: it must outlive a pass.
+#[test]
+fn a_summary_of_the_api_s_that_comes_later_is_never_hidden() {
+    let small = Settings {
+        target_bytes: 0,
+        clear: false,
+        ..settings()
+    };
+    let mut messages = session(6, "Bash", false);
+    let first = reduced(&messages, &Overlay::default(), &small).unwrap();
+    assert!(first.draft.overlay.hides());
+    let summary = json!({"type": "compaction", "content": "so far"});
+    messages.push(json!({"role": "assistant", "content": [summary]}));
+    messages.push(json!({"role": "user", "content": "go on"}));
+    for id in 10..16 {
+        messages.extend(cycle(id, "Bash", false));
+    }
+    let second = reduced(&messages, &first.draft.overlay, &small).unwrap();
+    assert!(text(&second.view).contains("so far"));
+    assert_eq!(second.draft.overlay.segments.len(), 1);
+    assert_eq!(second.draft.overlay.head, 14);
+}
+
+#[test]
+fn what_stands_before_the_api_s_summary_is_not_worth_clearing() {
+    let mut messages = session(6, "Bash", false);
+    let summary = json!({"type": "compaction", "content": "so far"});
+    messages.push(json!({"role": "assistant", "content": [summary]}));
+    messages.push(json!({"role": "user", "content": "go on"}));
+    assert!(reduced(&messages, &Overlay::default(), &settings()).is_none());
+}
+
+#[test]
+fn nothing_to_give_makes_no_draft() {
+    for messages in [session(0, "Bash", false), session(1, "Bash", false)] {
+        let small = Settings {
+            target_bytes: 0,
+            ..settings()
+        };
+        assert!(reduced(&messages, &Overlay::default(), &small).is_none());
+    }
+}
