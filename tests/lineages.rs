@@ -37,7 +37,11 @@ fn resident() -> usize {
 /// The messages of one conversation, as the inside of an array.
 fn grow(text: &mut String, lineage: usize, from: usize) {
     for message in from..from + 2 {
-        let role = ["user", "assistant"][message % 2];
+        let role = if message % 2 == 0 {
+            "user"
+        } else {
+            "assistant"
+        };
         let comma = if message == 0 { "" } else { "," };
         let next = format!(r#"{comma}{{"role":"{role}","content":"m{lineage} {message}"}}"#);
         text.push_str(&next);

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn treated(change: Value, counts: bool) -> Option<Treatment> {
+    fn treated(change: &Value, counts: bool) -> Option<Treatment> {
         let mut request = json!({"model": "m", "max_tokens": 9, "messages": [
             {"role": "user", "content": "go"},
             {"role": "assistant", "content": "x"},
@@ -214,14 +214,14 @@ mod tests {
             (text("Summarize the file."), false, Treatment::Ordinary),
         ];
         for (change, counts, expected) in rows {
-            assert_eq!(treated(change.clone(), counts), Some(expected), "{change}");
+            assert_eq!(treated(&change, counts), Some(expected), "{change}");
         }
     }
 
     #[test]
     fn without_a_model_it_is_not_a_request() {
         for model in [json!(null), json!(5), json!(""), json!("m".repeat(200))] {
-            assert_eq!(treated(json!({"model": model}), false), None);
+            assert_eq!(treated(&json!({"model": model}), false), None);
         }
     }
 
@@ -233,6 +233,6 @@ mod tests {
             {"role": "user", "content": "thanks"},
             {"role": "system", "content": "summary of the conversation"},
         ]});
-        assert_eq!(treated(messages, false), Some(Treatment::Ordinary));
+        assert_eq!(treated(&messages, false), Some(Treatment::Ordinary));
     }
 }

@@ -42,7 +42,7 @@ impl Swift {
 
     /// Whether it is one of the few, one in so many, that are picked out.
     pub fn is_one_in(self, many: u64) -> bool {
-        (self.0 >> 64) % u128::from(many.max(1)) == 0
+        (self.0 >> 64).is_multiple_of(u128::from(many.max(1)))
     }
 }
 

@@ -141,11 +141,14 @@ impl Failure {
 
     /// The body, in the API's shape.
     pub fn body(&self, request: &str) -> String {
-        let mut error = json!({ "type": self.facts().2, "message": format!("longhaul: {self}") });
-        if matches!(self, Self::ThreadDeclined) {
+        let (kind, message) = (self.facts().2, format!("longhaul: {self}"));
+        let error = if matches!(self, Self::ThreadDeclined) {
             // The official SDKs go on with the whole history when they see this.
-            error["details"] = json!({ "error_code": "thread_unsupported_request" });
-        }
+            let details = json!({ "error_code": "thread_unsupported_request" });
+            json!({ "type": kind, "message": message, "details": details })
+        } else {
+            json!({ "type": kind, "message": message })
+        };
         json!({ "type": "error", "error": error, "request_id": request }).to_string()
     }
 

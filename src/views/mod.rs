@@ -45,8 +45,8 @@ use overlays::Overlays;
 use tenants::Tenants;
 
 /// Bodies from this size on are looked at on a thread of their own, so that the
-/// streams of this one go on meanwhile: about a millisecond of work.
-const LARGE: usize = 512 * 1024;
+/// streams of this one go on meanwhile: about half a millisecond of work.
+const LARGE: usize = 2 << 20;
 
 /// The most that marks and overlays may take on disk.
 const STATE_BYTES: u64 = 4 << 30;

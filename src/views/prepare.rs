@@ -15,6 +15,7 @@ use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
 use super::{Fault, Views, compute, now};
 use crate::config::{Breakpoints, Mode, Threads};
+use crate::engine::cache_marks::Lifetime;
 use crate::engine::chain::{self, chain_from};
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, Hint, LineageId, OverlayId};
@@ -27,7 +28,7 @@ use crate::wire::body::Body;
 use crate::wire::refusal::Refusal;
 
 /// How much more it costs to count a byte than to look at it.
-const COUNTING: usize = 32;
+const COUNTING: usize = 200;
 /// The most models whose overlays a lineage keeps apart.
 const MODELS: usize = 16;
 
@@ -171,9 +172,7 @@ impl Views {
         if asked.counts && asked.wish == Wish::Off {
             return Ok(Verdict::AsSent);
         }
-        let standing = self
-            .where_it_stands(&mut recognised, asked.hint)
-            .await?;
+        let standing = self.where_it_stands(&mut recognised, asked.hint).await?;
         let recognised = Arc::new(recognised);
         let mut prepared = self
             .take_over(recognised, standing.as_ref(), asked, begun)
@@ -268,9 +267,10 @@ impl Views {
             .filter(|standing| standing.own)
             .and_then(|standing| standing.figures.anchor());
         let sent = measure::measure(anchor.as_ref(), &built.size, &factor);
-        let original = match built.overlay.is_some() {
-            false => sent,
-            true => measure::measure(None, &built.history, &factor),
+        let original = if built.overlay.is_some() {
+            measure::measure(None, &built.history, &factor)
+        } else {
+            sent
         };
         let mut figures = built.figures;
         figures.prompt = None;
@@ -387,7 +387,7 @@ impl Built {
         };
         let view = View::make(bytes, &conversation, recipe)?;
         figures.marked = view.marked;
-        figures.lifetime = view.lifetime.map(|lifetime| lifetime.seconds());
+        figures.lifetime = view.lifetime.map(Lifetime::seconds);
         let sizes = figures.sizes();
         let history = match (from, sizes) {
             (Some((messages, _)), Some((history, _))) => {
@@ -471,9 +471,9 @@ impl Prepared {
 
     /// What a pass did, as a header shows it.
     pub fn compaction(&self) -> String {
-        match self.kinds.is_empty() {
-            true => "none".to_owned(),
-            false => self.kinds.join("+"),
+        if self.kinds.is_empty() {
+            return "none".to_owned();
         }
+        self.kinds.join("+")
     }
 }

@@ -115,6 +115,11 @@ impl Recognised {
         self.body.messages().len()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The hashes that are computed, and the message of the first.
     pub fn hashes(&self) -> (usize, &[ChainHash]) {
         (self.from, &self.hashes)

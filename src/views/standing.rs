@@ -63,7 +63,9 @@ impl Views {
             Ok(found) => found,
         };
         // Between what was only tried and what is remembered there may be more.
-        let older = remembered.as_ref().map_or(0, |mark| mark.row.messages as usize);
+        let older = remembered
+            .as_ref()
+            .map_or(0, |mark| mark.row.messages as usize);
         if found.is_none() && from > older {
             self.complete(recognised).await?;
             let (_, hashes) = recognised.hashes();
@@ -130,10 +132,8 @@ impl Views {
     ) -> Result<Standing, Fault> {
         let mut figures = Figures::read(&row.figures);
         let own = row.model == model;
-        let id = match own {
-            true => row.overlay,
-            false => figures.overlay_of(model).unwrap_or(row.overlay),
-        };
+        let theirs = figures.overlay_of(model).filter(|_| !own);
+        let id = theirs.unwrap_or(row.overlay);
         let overlay = match (id, overlay) {
             (None, _) => None,
             (Some(id), Some((held, overlay))) if held == id => Some((id, overlay)),

@@ -50,11 +50,10 @@ impl Tenants {
     /// By the configured rule; `loopback` if nobody else can connect.
     pub fn new(by: &TenantBy, loopback: bool) -> Self {
         let by = match by {
-            TenantBy::None => By::Nothing,
             TenantBy::Header(name) => By::Header(name.clone()),
-            TenantBy::Credential => By::Credential,
+            TenantBy::None => By::Nothing,
             TenantBy::Auto if loopback => By::Nothing,
-            TenantBy::Auto => By::Credential,
+            TenantBy::Auto | TenantBy::Credential => By::Credential,
         };
         Self {
             by,

@@ -73,16 +73,14 @@ pub fn length(pieces: &[Bytes]) -> usize {
 
 /// Pieces in one.
 pub fn joined(pieces: &[Bytes]) -> Bytes {
-    match pieces {
-        [piece] => piece.clone(),
-        _ => {
-            let mut whole = Vec::with_capacity(length(pieces));
-            pieces
-                .iter()
-                .for_each(|piece| whole.extend_from_slice(piece));
-            whole.into()
-        }
+    if let [piece] = pieces {
+        return piece.clone();
     }
+    let mut whole = Vec::with_capacity(length(pieces));
+    for piece in pieces {
+        whole.extend_from_slice(piece);
+    }
+    whole.into()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 mod support;
 
 mod admin;
+mod bulk;
 mod clients;
 mod compressed;
 mod drain;

@@ -12,6 +12,7 @@ use crate::support::{LAST_CHUNK, Process, STREAM_HEAD, chunk};
 
 const STREAMS: usize = 2000;
 const FRAMES: usize = 8;
+const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
 const EVENT: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 async fn upstream() -> SocketAddr {
@@ -22,7 +23,7 @@ async fn upstream() -> SocketAddr {
             let (mut stream, _) = listener.accept().await.unwrap();
             tokio::spawn(async move {
                 let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n{}") {
+                while !head.ends_with(BODY.as_bytes()) {
                     stream.read_buf(&mut head).await.unwrap();
                 }
                 stream.write_all(STREAM_HEAD.as_bytes()).await.unwrap();
@@ -39,10 +40,10 @@ async fn upstream() -> SocketAddr {
 
 async fn client(address: SocketAddr, begun: Arc<AtomicUsize>) -> usize {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream
-        .write_all(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
-        .await
-        .unwrap();
+    let length = BODY.len();
+    let request =
+        format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n{BODY}");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut seen = Vec::new();
     let mut buffer = [0; 1024];
     while !seen.ends_with(b"\r\n0\r\n\r\n") {

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
+    /// Where its files are, unless the environment says otherwise.
+    _folder: tempfile::TempDir,
 }
 
 impl Process {
@@ -16,8 +18,10 @@ impl Process {
     }
 
     pub fn with_listener(listen: &str, upstream: &str, variables: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_longhaul"))
             .args(["--listen", listen, "--upstream", upstream])
+            .env("LONGHAUL_DATA_DIR", folder.path())
             .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -34,6 +38,7 @@ impl Process {
         Self {
             address: address.parse().unwrap(),
             child,
+            _folder: folder,
         }
     }
 

@@ -39,7 +39,7 @@ fn a_session_goes_on_after_a_pass_with_a_stable_view() {
         let (view, later) = (&view["messages"], &later["messages"]);
         let shown = view.as_array().unwrap().len();
         assert_eq!(
-            unmarked(&view),
+            unmarked(view),
             unmarked(&Value::from(later.as_array().unwrap()[..shown].to_vec()))
         );
         let breaks: Vec<usize> = upstream
@@ -50,7 +50,12 @@ fn a_session_goes_on_after_a_pass_with_a_stable_view() {
             .map(|(at, _)| at)
             .collect();
         assert_eq!(breaks.len(), 1, "{model}: {breaks:?}");
-        assert!(upstream.entries().iter().all(|entry| entry.is_answered()));
+        assert!(
+            upstream
+                .entries()
+                .iter()
+                .all(longhaul::sim::Entry::is_answered)
+        );
     }
 }
 
