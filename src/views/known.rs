@@ -3,14 +3,14 @@
 //! A history that was seen before is found here by its quick hash, newest
 //! message first, so that only what is new is hashed again. The newest place of
 //! each lineage also keeps its mark, so that a store that is slow or away costs
-//! nothing that matters. Older places are thinned out: a client that goes back
+//! nothing that matters: the overlay it names is held by [`super::overlays`] as
+//! long as the lineage is among those used last. Older places are thinned out: a client that goes back
 //! far is found a few messages further on, or in the store.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::ids::ChainHash;
-use crate::engine::overlay::Overlay;
 use crate::engine::swift::Swift;
 use crate::store::MarkRow;
 
@@ -34,13 +34,11 @@ pub struct Place {
     pub moved_on: bool,
 }
 
-/// A mark and what it points to.
+/// A mark, and the places that led to it.
 #[derive(Debug)]
 pub struct Remembered {
     /// The mark.
     pub row: MarkRow,
-    /// Its overlay.
-    pub overlay: Option<Arc<Overlay>>,
     trail: VecDeque<Swift>,
 }
 
@@ -115,13 +113,7 @@ impl Known {
 
     /// Notes the mark of a place that grew out of another, which hands over
     /// unless it is another model's: a question on the side moves nothing on.
-    pub fn remember(
-        &self,
-        at: Swift,
-        parent: Option<Swift>,
-        row: MarkRow,
-        overlay: Option<Arc<Overlay>>,
-    ) {
+    pub fn remember(&self, at: Swift, parent: Option<Swift>, row: MarkRow) {
         let taken = parent.filter(|parent| *parent != at).and_then(|parent| {
             let mark = self.with(parent, |shard| {
                 let place = &mut shard.entries.get_mut(&parent)?.place;
@@ -149,11 +141,7 @@ impl Known {
             }
         }
         let chain = row.chain;
-        let mark = Some(Arc::new(Remembered {
-            row,
-            overlay,
-            trail,
-        }));
+        let mark = Some(Arc::new(Remembered { row, trail }));
         self.with(at, |shard| {
             shard.put(at, |place| Place {
                 mark,

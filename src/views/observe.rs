@@ -5,14 +5,11 @@
 //! waited for. A reply may take minutes, so of the request only what is to be
 //! remembered is kept meanwhile, and none of its bytes.
 
-use std::sync::Arc;
-
 use super::Views;
 use super::learned::Quirk;
 use super::prepare::Prepared;
 use crate::engine::figures::Figures;
 use crate::engine::measure::{Anchor, Size};
-use crate::engine::overlay::Overlay;
 use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
 use crate::store::MarkRow;
@@ -25,7 +22,6 @@ const FINGERPRINT: usize = 32;
 pub struct Sent {
     row: Option<MarkRow>,
     figures: Figures,
-    overlay: Option<Arc<Overlay>>,
     model: String,
     at: Option<Swift>,
     parent: Option<Swift>,
@@ -52,10 +48,6 @@ impl From<Prepared> for Sent {
             .and_then(|at| recognised.swifts.get(at));
         Self {
             row: prepared.row(true),
-            overlay: prepared
-                .overlay
-                .as_ref()
-                .map(|(_, overlay)| overlay.clone()),
             model: recognised.facts.model.clone(),
             at: recognised.swifts.last().copied(),
             parent: parent.copied(),
@@ -121,8 +113,7 @@ impl Views {
         };
         row.figures = sent.figures.store();
         row.seen_at = super::now();
-        self.known
-            .remember(at, sent.parent, row.clone(), sent.overlay.clone());
+        self.known.remember(at, sent.parent, row.clone());
         self.writer.record(row.clone());
     }
 }

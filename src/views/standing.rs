@@ -80,11 +80,8 @@ impl Views {
             .filter(|mark| mark.row.messages as usize <= recognised.len())
             .filter(|mark| found.as_ref().is_none_or(|row| is_newer(&mark.row, row)));
         match (memory, found) {
-            (Some(mark), _) => {
-                let overlay = mark.row.overlay.zip(mark.overlay.clone());
-                self.stands(&mark.row, model, overlay).await.map(Some)
-            }
-            (None, Some(row)) => self.stands(&row, model, None).await.map(Some),
+            (Some(mark), _) => self.stands(&mark.row, model).await.map(Some),
+            (None, Some(row)) => self.stands(&row, model).await.map(Some),
             (None, None) => Ok(None),
         }
     }
@@ -124,20 +121,14 @@ impl Views {
             .await
     }
 
-    async fn stands(
-        &self,
-        row: &MarkRow,
-        model: &str,
-        overlay: Option<(OverlayId, Arc<Overlay>)>,
-    ) -> Result<Standing, Fault> {
+    async fn stands(&self, row: &MarkRow, model: &str) -> Result<Standing, Fault> {
         let mut figures = Figures::read(&row.figures);
         let own = row.model == model;
         let theirs = figures.overlay_of(model).filter(|_| !own);
         let id = theirs.unwrap_or(row.overlay);
-        let overlay = match (id, overlay) {
-            (None, _) => None,
-            (Some(id), Some((held, overlay))) if held == id => Some((id, overlay)),
-            (Some(id), _) => Some((id, self.overlay(id).await?)),
+        let overlay = match id {
+            None => None,
+            Some(id) => Some((id, self.overlay(id).await?)),
         };
         if !own {
             // Another tokenizer counted, and another cache was filled.
