@@ -11,7 +11,7 @@ use super::chain;
 use super::conversation::Conversation;
 use super::legal::faults;
 use super::overlay::{Change, Edit, Overlay};
-use super::reduce::{Settings, reduce};
+use super::reduce::{EDITS, Settings, reduce};
 use crate::wire::body::Body;
 
 const USER: &str = r#"{"role":"user","content":"go"}"#;
@@ -110,6 +110,33 @@ fn thoughts_without_end_in_one_message_are_left_out_in_one_go() {
     )
     .unwrap();
     assert_eq!(draft.thinking_dropped, THOUGHTS);
+}
+
+#[test]
+fn results_without_end_are_cleared_oldest_first_up_to_a_limit() {
+    let call = |n| format!(r#"{{"type":"tool_use","id":"{n}","name":"n","input":{{}}}}"#);
+    let long = "long ".repeat(60);
+    let result = |n| format!(r#"{{"type":"tool_result","tool_use_id":"{n}","content":"{long}"}}"#);
+    let bytes = request(&format!(
+        r#"{USER},{{"role":"assistant","content":[{}]}},{{"role":"user","content":[{}]}},{SAYS},{USER}"#,
+        list(EDITS + 100, call),
+        list(EDITS + 100, result)
+    ));
+    let body = Body::split(&bytes).unwrap();
+    let conversation = Conversation::new(&bytes, &body);
+    let settings = Settings {
+        target_bytes: usize::MAX,
+        ..settings()
+    };
+    let made = |current: &Overlay| reduce(&conversation, current, chain::start("t"), &settings);
+    let overlay = made(&Overlay::default()).unwrap().overlay;
+    let blocks: Vec<usize> = overlay
+        .edits
+        .iter()
+        .map(|edit| edit.block as usize)
+        .collect();
+    assert_eq!(blocks, (0..EDITS).collect::<Vec<_>>());
+    assert!(made(&overlay).is_none(), "the rest stays");
 }
 
 #[test]

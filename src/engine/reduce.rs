@@ -20,6 +20,12 @@ use super::stub;
 use crate::wire::body::{Kind, Role};
 use crate::wire::scan::Span;
 
+/// The most changes in an overlay to which a stub is added; it must be read and
+/// rendered with every request. Results beyond it stay, or are hidden. Thinking
+/// goes all the same: what does not fit would be refused, and to leave it out
+/// takes no text.
+pub(super) const EDITS: usize = 20_000;
+
 /// What a reduction goes by.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -172,6 +178,9 @@ impl<'a> Work<'a> {
         let last = conversation.last_assistant().unwrap_or(0);
         let mut any = false;
         for call in calls.iter().take(count) {
+            if self.edits.len() >= EDITS {
+                break;
+            }
             let old = |result: &(usize, usize)| (conversation.head()..last).contains(&result.0);
             let Some(result) = call.result.filter(old) else {
                 continue;
