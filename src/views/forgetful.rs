@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::known::Known;
-use super::prepare::{Built, Plan, of_view};
+use super::build::{Built, Plan, of_view};
 use super::recognise::Recognised;
 use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;

@@ -3,13 +3,15 @@
 //!
 //! The steps are [`recognise`] (what conversation is it), [`standing`] (what is
 //! remembered of it), [`adopt`] (if it was edited where nobody looks), [`pass`]
-//! (make it smaller, if that is asked for), [`prepare`] (render and measure),
+//! (make it smaller, if that is asked for), [`prepare`] (the steps in order) with
+//! `build` (render and count),
 //! [`refused`] (upstream does not take it) and [`observe`] (what upstream said).
 //! Deciding and rendering are pure and stand in `engine`; here is what needs the
 //! store, the clock or another thread. Whatever fails here, the request goes on:
 //! with the view its conversation has, or as the client sent it.
 
 pub mod adopt;
+mod build;
 #[cfg(test)]
 mod forgetful;
 pub mod known;

@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use super::prepare::{Built, Plan, Prepared, of_view};
+use super::build::{Built, Plan, of_view};
+use super::prepare::Prepared;
 use super::recognise::Recognised;
 use super::{Fault, Views, compute, now};
 use crate::config::Mode;

@@ -10,8 +10,9 @@
 
 use std::sync::Arc;
 
+use super::build::Plan;
 use super::learned::Quirk;
-use super::prepare::{Plan, Prepared};
+use super::prepare::Prepared;
 use super::{Fault, Views};
 use crate::engine::chain;
 use crate::engine::measure;
