@@ -14,12 +14,12 @@
 
 use super::conversation::Conversation;
 use super::overlay::{Change, Overlay};
-use crate::wire::body::{Block, Kind, Mark};
+use crate::wire::body::{Block, Body, Kind, Mark};
 use crate::wire::scan::{Cursor, Span, says};
 use crate::wire::splice::Splice;
 
 /// The most marks of a request.
-const MOST: usize = 4;
+pub const MOST: usize = 4;
 /// A turn that adds more positions than this gets a mark in its middle: two
 /// less than the API looks back, for what it may count that we do not.
 const LOOK_BACK: usize = 18;
@@ -132,19 +132,33 @@ fn marks_in(bytes: &[u8], array: Span) -> Vec<Lifetime> {
     found
 }
 
+/// The client's marks on tools and system, in order.
+fn fixed(bytes: &[u8], body: &Body) -> Vec<Lifetime> {
+    ["tools", "system"]
+        .into_iter()
+        .filter_map(|name| body.field(bytes, name))
+        .flat_map(|span| marks_in(bytes, span))
+        .collect()
+}
+
+/// The mark that the client leaves to the API to place.
+fn automatic(bytes: &[u8], body: &Body) -> Option<Lifetime> {
+    let value = body.field(bytes, "cache_control")?.of(bytes);
+    (value != NONE).then(|| Lifetime::of(value))
+}
+
+/// How many marks a body has, wherever they stand.
+pub fn count(bytes: &[u8], body: &Body) -> usize {
+    let marks = body.messages().iter().flat_map(|m| body.marks(m));
+    let in_messages = marks.filter(|mark| mark.value.of(bytes) != NONE).count();
+    fixed(bytes, body).len() + in_messages + usize::from(automatic(bytes, body).is_some())
+}
+
 /// Places the marks of a view.
 pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -> Placement {
     let (bytes, body) = (conversation.bytes(), conversation.body());
-    let field = |name| body.field(bytes, name);
-    let fixed: Vec<Lifetime> = ["tools", "system"]
-        .into_iter()
-        .filter_map(field)
-        .flat_map(|span| marks_in(bytes, span))
-        .collect();
-    let automatic = field("cache_control")
-        .map(|span| span.of(bytes))
-        .filter(|value| *value != NONE)
-        .map(Lifetime::of);
+    let fixed = fixed(bytes, body);
+    let automatic = automatic(bytes, body);
     let shown = shown(conversation, overlay);
     let used = fixed.len() + shown.len() + usize::from(automatic.is_some());
     let in_messages = shown.iter().map(|mark| mark.lifetime);
@@ -374,6 +388,19 @@ fn mark_block(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_mark_counts_wherever_it_stands_and_null_is_none() {
+        let mark = r#""cache_control":{"type":"ephemeral"}"#;
+        let text = format!(r#"{{"type":"text","text":"x",{mark}}}"#);
+        let source = format!(
+            r#"{{"tools":[{{"name":"a","cache_control":null}},{{"name":"b",{mark}}}],"system":[{text}],{mark},
+            "messages":[{{"role":"user","content":[{text},{{"type":"tool_result","tool_use_id":"t","content":[
+            {{"type":"search_result","content":[{text}]}}],"cache_control":null}}]}}]}}"#
+        );
+        let body = Body::split(source.as_bytes()).unwrap();
+        assert_eq!(count(source.as_bytes(), &body), 5);
+    }
 
     #[test]
     fn what_is_too_long_for_a_mark_is_not_read() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::chain;
-use crate::engine::legal::faults;
+use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::render::render;
 use crate::wire::body::Body;
 use crate::wire::splice::{joined, splice};
@@ -66,6 +66,10 @@ fn reduced(messages: &[Value], current: &Overlay, settings: &Settings) -> Option
     let view = joined(&splice(&bytes, changes).unwrap());
     let shown = Body::split(&view).unwrap();
     assert_eq!(faults(&view, &shown), faults(&bytes, &body));
+    assert!(keeps_newest(
+        &conversation,
+        &Conversation::new(&view, &shown)
+    ));
     for (id, range) in &draft.evicted {
         assert_eq!(*id, stub::blob_id(chain::start("t"), &bytes[range.clone()]));
     }
@@ -109,7 +113,7 @@ fn what_does_not_fit_is_hidden_behind_a_notice_and_a_later_pass_appends_another(
     assert!(first.draft.truncated && !first.draft.cleared);
     assert_eq!(first.draft.overlay.segments.len(), 1);
     let (head, cut) = (first.draft.overlay.head, first.draft.overlay.cut);
-    assert_eq!(first.draft.evicted.len() as u32, cut - head);
+    assert_eq!(first.draft.evicted.len(), (cut - head) as usize);
     let roles: Vec<&str> = first
         .view
         .iter()

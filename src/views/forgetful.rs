@@ -17,7 +17,7 @@ use crate::engine::swift::Key;
 
 fn recognised(turns: usize) -> Recognised {
     let message = |at: usize| {
-        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
         json!({"role": role, "content": [{"type": "text", "text": "many words ".repeat(100)}]})
     };
     let messages: Vec<Value> = (0..turns).map(message).collect();

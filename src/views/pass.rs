@@ -14,9 +14,10 @@ use super::{Fault, Views, compute, now};
 use crate::config::Mode;
 use crate::engine::cache_marks::Basis;
 use crate::engine::chain;
+use crate::engine::conversation::Conversation;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, OverlayId};
-use crate::engine::legal::faults;
+use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Size};
 use crate::engine::overlay::Overlay;
 use crate::engine::reduce::{Draft, Evicted, Settings, reduce};
@@ -295,14 +296,18 @@ fn check(
     };
     let recipe = Recipe {
         overlay: Some(&draft.overlay),
-        marks: Some(Basis::default()),
+        marks: Some(Basis {
+            swap: true,
+            previous: None,
+        }),
         drop_block: false,
     };
     let view = View::make(&recognised.bytes, &conversation, recipe)?;
     let bytes = view.bytes();
     let body = Body::split(&bytes).map_err(|_| Fault::Bug("a view is not a body"))?;
     let theirs = faults(&recognised.bytes, &recognised.body);
-    if !faults(&bytes, &body).is_subset(&theirs) {
+    let shown = Conversation::new(&bytes, &body);
+    if !faults(&bytes, &body).is_subset(&theirs) || !keeps_newest(&conversation, &shown) {
         return Err(Fault::Bug("a view breaks the rules of the API"));
     }
     let (hash, size) = of_view(&view, &recognised.tenant)?;
