@@ -63,6 +63,7 @@ fn overlay(bytes: &[u8], body: &Body) -> Option<Overlay> {
         target_bytes: bytes.len() / 4,
         binds_thinking: false,
         manual_thinking: false,
+        archives: true,
     };
     let conversation = Conversation::new(bytes, body);
     let tenant = chain::start("tenant");

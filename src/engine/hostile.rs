@@ -26,6 +26,7 @@ fn settings() -> Settings {
         target_bytes: 0,
         binds_thinking: true,
         manual_thinking: true,
+        archives: true,
     }
 }
 

@@ -91,6 +91,7 @@ fn a_mark_that_is_null_is_none() {
         target_bytes: 0,
         binds_thinking: false,
         manual_thinking: false,
+        archives: true,
     };
     let draft = drafted(&bytes, &Overlay::default(), &settings).unwrap();
     let recipe = Recipe {

@@ -160,6 +160,7 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
                 target_bytes,
                 binds_thinking,
                 manual_thinking,
+                archives: true,
             }
         },
     )

@@ -28,6 +28,10 @@ pub(super) const EDITS: usize = 20_000;
 
 /// What a reduction goes by.
 #[derive(Debug, Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own"
+)]
 pub struct Settings {
     /// The newest results that are never cleared.
     pub keep_tool_uses: usize,
@@ -43,6 +47,8 @@ pub struct Settings {
     pub binds_thinking: bool,
     /// Thinking is switched on the older way.
     pub manual_thinking: bool,
+    /// What is left out is kept, and may be promised.
+    pub archives: bool,
 }
 
 /// Something that is left out, and where it stands in the body.
@@ -114,6 +120,7 @@ pub fn without_thinking(
         target_bytes: usize::MAX,
         binds_thinking: true,
         manual_thinking: false,
+        archives: false,
     };
     let mut work = Work::new(conversation, current, tenant, &settings);
     if work.drop_thinking(first) == 0 {
@@ -206,7 +213,7 @@ impl<'a> Work<'a> {
         }
         let bytes = payload.len();
         let id = stub::blob_id(self.tenant, payload.of(conversation.bytes()));
-        let stub = stub::cleared(&name, bytes, id);
+        let stub = stub::cleared(&name, bytes, self.settings.archives.then_some(id));
         if bytes <= stub.len() {
             return None;
         }
@@ -308,7 +315,7 @@ impl<'a> Work<'a> {
             self.overlay.head = count(head);
         }
         self.overlay.segments.push(Segment {
-            block: stub::truncated(count(from), count(cut)),
+            block: stub::truncated(count(from), count(cut), self.settings.archives),
             from: count(from),
             to: count(cut),
             origin: Origin::Truncated,

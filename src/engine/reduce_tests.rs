@@ -18,6 +18,7 @@ fn settings() -> Settings {
         target_bytes: usize::MAX,
         binds_thinking: false,
         manual_thinking: false,
+        archives: true,
     }
 }
 

@@ -32,23 +32,30 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// What stands for the result of a tool, as a JSON string.
-pub fn cleared(tool: &str, bytes: usize, id: BlobId) -> String {
+pub fn cleared(tool: &str, bytes: usize, archived: Option<BlobId>) -> String {
     let tool: String = tool.chars().take(64).collect();
+    let kept = archived.map_or(String::new(), |id| {
+        format!("; archived as {}", reference(id))
+    });
     quoted(&format!(
         "[longhaul: the result of {tool} ({bytes} bytes) was cleared to save room, it is older \
-         than the results still shown; archived as {}]",
-        reference(id)
+         than the results still shown{kept}]"
     ))
 }
 
 /// What stands for messages that were left out, as a text block. Numbers count
 /// from one, as a person would.
-pub fn truncated(from: u32, to: u32) -> String {
+pub fn truncated(from: u32, to: u32, archived: bool) -> String {
+    let kept = if archived {
+        " They are archived, not lost."
+    } else {
+        ""
+    };
     let text = format!(
         "[longhaul: messages {} to {to} of this conversation are left out here because it no \
-         longer fits the context window, and no summary of them could be made. They are archived, \
-         not lost. Do not assume what they said: look again at files and state before relying on \
-         them, and ask the user if something essential is missing.]",
+         longer fits the context window, and no summary of them could be made.{kept} Do not \
+         assume what they said: look again at files and state before relying on them, and ask the \
+         user if something essential is missing.]",
         from + 1
     );
     format!(r#"{{"type":"text","text":{}}}"#, quoted(&text))
@@ -83,12 +90,12 @@ mod tests {
     fn every_text_is_json_whatever_a_tool_is_called() {
         let id = blob_id(tenant("a"), b"x");
         for tool in ["Bash", "a\"b\\c\n\u{1}é", ""] {
-            let text: String = serde_json::from_str(&cleared(tool, 5, id)).unwrap();
+            let text: String = serde_json::from_str(&cleared(tool, 5, Some(id))).unwrap();
             assert!(text.starts_with("[longhaul: ") && text.contains("5 bytes"));
         }
-        for block in [truncated(1, 9).as_str(), EMPTIED, BEFORE, AFTER] {
+        for block in [truncated(1, 9, true).as_str(), EMPTIED, BEFORE, AFTER] {
             assert!(serde_json::from_str::<serde_json::Value>(block).is_ok());
         }
-        assert!(truncated(1, 9).contains("messages 2 to 9"));
+        assert!(truncated(1, 9, true).contains("messages 2 to 9"));
     }
 }

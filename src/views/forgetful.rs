@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::known::Known;
 use super::build::{Built, Plan, of_view};
+use super::known::Known;
 use super::recognise::Recognised;
 use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;
@@ -17,7 +17,11 @@ use crate::engine::swift::Key;
 
 fn recognised(turns: usize) -> Recognised {
     let message = |at: usize| {
-        let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
+        let role = if at.is_multiple_of(2) {
+            "user"
+        } else {
+            "assistant"
+        };
         json!({"role": role, "content": [{"type": "text", "text": "many words ".repeat(100)}]})
     };
     let messages: Vec<Value> = (0..turns).map(message).collect();

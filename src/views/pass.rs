@@ -55,7 +55,7 @@ impl Views {
     }
 
     async fn try_pass(&self, prepared: &mut Prepared) -> Result<&'static str, Fault> {
-        let Some(checked) = self.draft(prepared).await? else {
+        let Some(checked) = self.draft(prepared, self.config.journal.enabled).await? else {
             return Ok("abandoned");
         };
         prepared.kinds = kinds(&checked.draft);
@@ -180,7 +180,7 @@ impl Views {
 
     /// Makes a view smaller for once: nothing is committed or remembered.
     pub(super) async fn reduce_once(&self, prepared: &mut Prepared) {
-        let reduced = match self.draft(prepared).await {
+        let reduced = match self.draft(prepared, false).await {
             Ok(Some(checked)) => {
                 prepared.kinds = kinds(&checked.draft);
                 let plan = Plan {
@@ -211,7 +211,7 @@ impl Views {
     }
 
     /// A smaller view, looked at as the API would.
-    async fn draft(&self, prepared: &Prepared) -> Result<Option<Checked>, Fault> {
+    async fn draft(&self, prepared: &Prepared, archives: bool) -> Result<Option<Checked>, Fault> {
         let recognised = prepared.recognised.clone();
         let current = prepared
             .overlay
@@ -230,6 +230,7 @@ impl Views {
             target_bytes: 0,
             binds_thinking: model.binds_thinking,
             manual_thinking: recognised.facts.manual_thinking,
+            archives,
         };
         let room = floor.saturating_sub(base);
         let tokens = prepared.sent.tokens.saturating_sub(base);

@@ -23,7 +23,7 @@ const EVENT: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 const BESIDES: usize = 200 << 20;
 
 fn body(number: usize) -> String {
-    let mut body = format!(r#"{{"model":"claude-opus-5-5","max_tokens":9,"messages":["#);
+    let mut body = String::from(r#"{"model":"claude-opus-5-5","max_tokens":9,"messages":["#);
     let mut turn = 0;
     while body.len() < SIZE {
         let role = if turn % 2 == 0 { "user" } else { "assistant" };
