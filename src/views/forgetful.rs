@@ -2,18 +2,29 @@
 //! than it is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::Views;
 use super::build::{Built, Plan, of_view};
 use super::known::Known;
+use super::observe::Sent;
+use super::prepare::{Asked, Prepared, Verdict, Wish};
 use super::recognise::Recognised;
+use crate::config::{Sources, load};
 use crate::engine::figures::Figures;
-use crate::engine::ids::OverlayId;
+use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
 use crate::engine::measure::raw_prompt;
 use crate::engine::overlay::{Change, Edit, Overlay};
 use crate::engine::swift::Key;
+use crate::metrics::Metrics;
+use crate::store::writer::Writer;
+use crate::store::{
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
+};
+use crate::wire::reply::Reply;
 
 fn recognised(turns: usize) -> Recognised {
     let message = |at: usize| {
@@ -58,5 +69,125 @@ fn figures_that_cannot_be_read_are_counted_anew_from_the_start() {
         assert!(whole.messages.text > 900);
         assert_eq!(built.history, whole);
         assert_eq!(built.size, size);
+    }
+}
+
+/// A store that can go away.
+#[derive(Default)]
+struct Fickle {
+    inner: Memory,
+    away: AtomicBool,
+}
+
+impl Fickle {
+    fn there<'a, T: Send + 'a>(&self, answer: Answer<'a, T>) -> Answer<'a, T> {
+        if self.away.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(StoreError::Failed("away".into())) });
+        }
+        answer
+    }
+}
+
+impl Store for Fickle {
+    fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
+        self.there(self.inner.marks(places))
+    }
+
+    fn marks_by_view<'a>(&'a self, hint: Hint, views: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
+        self.there(self.inner.marks_by_view(hint, views))
+    }
+
+    fn overlays_of(&self, hint: Hint, limit: u32) -> Answer<'_, Vec<OverlayId>> {
+        self.there(self.inner.overlays_of(hint, limit))
+    }
+
+    fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>> {
+        self.there(self.inner.overlay(id))
+    }
+
+    fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
+        self.there(self.inner.commit(commit))
+    }
+
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+        self.there(self.inner.record(marks))
+    }
+
+    fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
+        self.there(self.inner.learned())
+    }
+
+    fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
+        self.there(self.inner.learn(key, value))
+    }
+
+    fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()> {
+        self.there(self.inner.put_blobs(blobs, now))
+    }
+
+    fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
+        self.there(self.inner.blob(id))
+    }
+
+    fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
+        self.there(self.inner.collect(keep))
+    }
+
+    fn close(&self) -> Answer<'_, ()> {
+        self.there(self.inner.close())
+    }
+}
+
+async fn prepared(views: &Views, messages: &[Value], wish: Wish) -> Box<Prepared> {
+    let body = json!({"model": "m", "max_tokens": 9, "messages": messages}).to_string();
+    let asked = Asked {
+        bytes: Bytes::from(body),
+        counts: false,
+        wish,
+        tenant: "t".into(),
+        hint: None,
+    };
+    match views.prepare(asked).await {
+        Verdict::Send(prepared) => prepared,
+        Verdict::AsSent | Verdict::Decline => panic!("no view"),
+    }
+}
+
+/// What a mark names is held elsewhere, and must still be there.
+#[tokio::test]
+async fn a_lineage_in_use_keeps_its_overlay_while_the_store_is_away() {
+    let store = Arc::new(Fickle::default());
+    let sources = Sources {
+        environment: vec![("HOME".into(), "/tmp".into())],
+        ..Sources::default()
+    };
+    let config = load(&sources).unwrap().config;
+    let writer = Writer::start(store.clone()).unwrap();
+    let metrics = Arc::new(Metrics::new().unwrap());
+    let views = Views::new(store.clone(), writer, config, metrics, [7; 32]).await;
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    for id in 0..12 {
+        let call = json!({"type": "tool_use", "id": format!("t{id}"), "name": "Bash", "input": {}});
+        let content = "long ".repeat(200);
+        let result =
+            json!({"type": "tool_result", "tool_use_id": format!("t{id}"), "content": content});
+        messages.push(json!({"role": "assistant", "content": [call]}));
+        messages.push(json!({"role": "user", "content": [result]}));
+    }
+    let first = prepared(&views, &messages, Wish::Now).await;
+    let (id, _) = first.overlay.clone().unwrap();
+    let mut sent = Sent::from(*first);
+    views.began(&mut sent, &Reply::default());
+    views.ended(&mut sent, &Reply::default());
+    store.away.store(true, Ordering::SeqCst);
+    for turn in 0..3 {
+        messages.push(json!({"role": "assistant", "content": format!("{turn}")}));
+        messages.push(json!({"role": "user", "content": "on"}));
+        let next = prepared(&views, &messages, Wish::None).await;
+        let (same, _) = next.overlay.clone().unwrap();
+        assert_eq!(same, id);
+        let mut sent = Sent::from(*next);
+        views.began(&mut sent, &Reply::default());
+        views.ended(&mut sent, &Reply::default());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `state.db` holds marks and overlays, `journal.db` content. Several processes
 //! may share them. Reading goes through a few connections that all requests
-//! share, writing through one thread for each file, see [`lane`]. A file that
+//! share, writing through one thread for each file, see `lane`. A file that
 //! cannot be used is replaced by memory, so each part may be either.
 
 mod check;
@@ -25,7 +25,7 @@ use self::state::State;
 use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
 
-/// The store; made by [`open`].
+/// The store; made by [`open()`].
 struct SqliteStore {
     state: Option<State>,
     journal: Option<Journal>,
