@@ -237,11 +237,7 @@ fn is_recorded(bytes: &Bytes, before: &Overlay, draft: &Draft) -> Result<(), Tes
 
 /// Invariant 3: head, newest message of the assistant and what follows it. What
 /// an earlier pass did stays, also where a summary of the API's has made it head.
-fn keeps_what_it_must(
-    bytes: &Bytes,
-    before: &Overlay,
-    draft: &Draft,
-) -> Result<(), TestCaseError> {
+fn keeps_what_it_must(bytes: &Bytes, before: &Overlay, draft: &Draft) -> Result<(), TestCaseError> {
     let body = Body::split(bytes).unwrap();
     let conversation = Conversation::new(bytes, &body);
     let last = conversation.last_assistant().unwrap_or(0);
