@@ -19,9 +19,11 @@ const SHARDS: usize = 16;
 const RECENT: usize = 32;
 /// How many places without a mark are passed over.
 const TRIED: usize = 8;
-/// Places in one shard; beyond it the least recently used half goes. In all
-/// about 300 MB.
+/// The weight of one shard; beyond it the least recently used half goes. A place
+/// weighs one, about a hundred bytes, and a mark as much as sixteen: in all some
+/// 300 MB, whether conversations are long or many.
 const MOST: usize = 160_000;
+const MARK: usize = 16;
 
 /// A place in a conversation.
 #[derive(Debug, Clone)]
@@ -59,6 +61,7 @@ struct Entry {
 
 #[derive(Default)]
 struct Shard {
+    marks: usize,
     entries: HashMap<Swift, Entry>,
     clock: u64,
 }
@@ -122,7 +125,9 @@ impl Known {
                     return None;
                 }
                 place.moved_on = true;
-                place.mark.take()
+                let mark = place.mark.take();
+                shard.marks -= usize::from(mark.is_some());
+                mark
             })??;
             let mut trail = mark.trail.clone();
             trail.push_back(parent);
@@ -137,7 +142,7 @@ impl Known {
             if let Some(old) = trail.pop_front()
                 && !old.is_one_in(8)
             {
-                self.with(old, |shard| shard.entries.remove(&old));
+                self.with(old, |shard| shard.forget(old));
             }
         }
         let chain = row.chain;
@@ -162,18 +167,114 @@ impl Known {
 }
 
 impl Shard {
+    fn forget(&mut self, at: Swift) {
+        if let Some(gone) = self.entries.remove(&at) {
+            self.marks -= usize::from(gone.place.mark.is_some());
+        }
+    }
+
     fn put(&mut self, at: Swift, make: impl FnOnce(Option<Place>) -> Place) {
         self.clock += 1;
         let used = self.clock;
         let old = self.entries.remove(&at).map(|entry| entry.place);
+        self.marks -= usize::from(old.as_ref().is_some_and(|place| place.mark.is_some()));
         let place = make(old);
+        self.marks += usize::from(place.mark.is_some());
         self.entries.insert(at, Entry { place, used });
-        if self.entries.len() > MOST {
+        if self.entries.len() + self.marks * MARK > MOST {
             let mut ages: Vec<u64> = self.entries.values().map(|entry| entry.used).collect();
             let middle = ages.len() / 2;
             let (_, median, _) = ages.select_nth_unstable(middle);
             let median = *median;
             self.entries.retain(|_, entry| entry.used > median);
+            let marked = |entry: &&Entry| entry.place.mark.is_some();
+            self.marks = self.entries.values().filter(marked).count();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::ids::LineageId;
+    use crate::engine::swift::{Key, swift};
+    use crate::store::Moment;
+    use crate::wire::body::Body;
+
+    fn history(name: usize, messages: usize) -> Vec<Swift> {
+        let message = |at| format!(r#"{{"role":"user","content":"{name} {at}"}}"#);
+        let messages: Vec<String> = (0..messages).map(message).collect();
+        let body = format!(r#"{{"messages":[{}]}}"#, messages.join(","));
+        let split = Body::split(body.as_bytes()).unwrap();
+        swift(&Key::new([1; 32]), "", body.as_bytes(), &split)
+    }
+
+    fn row(messages: u32) -> MarkRow {
+        MarkRow {
+            chain: ChainHash::from_bytes([7; 32]),
+            model: "m".to_owned(),
+            lineage: LineageId::from_bytes([7; 16]),
+            messages,
+            overlay: None,
+            view: ChainHash::from_bytes([7; 32]),
+            hint: None,
+            sealed: true,
+            figures: Vec::new(),
+            seen_at: Moment(0),
+        }
+    }
+
+    #[test]
+    fn the_newest_place_of_a_lineage_has_its_mark_and_a_tried_one_is_passed_over() {
+        let known = Known::default();
+        let history = history(0, 9);
+        for at in [0, 2, 4] {
+            let parent = (at > 0).then(|| history[at - 2]);
+            let messages = u32::try_from(at + 1).unwrap();
+            known.remember(history[at], parent, row(messages));
+        }
+        known.learn(history[6], ChainHash::from_bytes([8; 32]));
+        let (place, mark) = known.find(&history);
+        assert_eq!(place.unwrap().0, 6);
+        assert_eq!(mark.unwrap().row.messages, 5);
+        assert_eq!(known.lineages(), 1);
+        let (place, mark) = known.find(&history[..3]);
+        assert!(place.unwrap().1.moved_on && mark.is_none());
+    }
+
+    #[test]
+    fn older_places_are_thinned_out() {
+        let known = Known::default();
+        let history = history(0, 1000);
+        for at in 0..history.len() {
+            let parent = at.checked_sub(1).map(|parent| history[parent]);
+            known.remember(history[at], parent, row(1));
+        }
+        let kept = |range: &[Swift]| {
+            range
+                .iter()
+                .filter(|at| known.find(&[**at]).0.is_some())
+                .count()
+        };
+        assert_eq!(kept(&history[1000 - RECENT..]), RECENT);
+        assert!(kept(&history) < RECENT + 1000 / 4);
+    }
+
+    #[test]
+    fn many_short_conversations_push_out_the_oldest() {
+        let known = Known::default();
+        let most = SHARDS * MOST / MARK;
+        let first = history(0, 1)[0];
+        known.remember(first, None, row(1));
+        let all: Vec<Swift> = (1..=most * 2)
+            .step_by(500)
+            .flat_map(|name| history(name, 500))
+            .collect();
+        for at in &all {
+            known.remember(*at, None, row(1));
+        }
+        assert!(known.find(&[first]).0.is_none());
+        assert!(known.find(&[*all.last().unwrap()]).0.is_some());
+        assert!(known.lineages() <= most);
     }
 }
