@@ -28,6 +28,8 @@ const ROOM_UNIT: usize = 16 * 1024;
 /// What must arrive within `body_idle`, in bytes: a byte now and then must not
 /// hold room for ever.
 const PROGRESS: u64 = 4096;
+/// What must have come of a body before its promised length is believed.
+const EARNEST: usize = ROOM_UNIT;
 /// Decoding rests after this many bytes.
 const REST_AFTER: usize = 1 << 20;
 
@@ -155,11 +157,15 @@ pub async fn receive(mut body: Body, limits: &Limits, room: &Room) -> Result<Byt
             return Err(Failure::BodyTooLarge { limit });
         }
         make_room(&mut buffer, data.len()).ok_or(Failure::NoRoom(limits.buffer_wait))?;
-        // A promised length has its addresses but costs memory only as it comes.
-        let held = if total <= declared {
-            total
-        } else {
+        // A promised length costs nothing until there is earnest of it; then all
+        // of it is taken at once, so that many large bodies come one after
+        // another and do not wait for each other half received.
+        let held = if total > declared {
             buffer.capacity()
+        } else if total >= EARNEST || total == declared {
+            declared
+        } else {
+            0
         };
         share.cover(held, limits.buffer_wait).await?;
         buffer.extend_from_slice(&data);
@@ -303,6 +309,25 @@ mod tests {
         assert_eq!(room.held.get(), 0);
     }
 
+    /// Guards against bodies that each have some of the room and none enough.
+    #[tokio::test]
+    async fn bodies_that_do_not_all_fit_come_one_after_another() {
+        let room = room(1 << 20);
+        let limits = Limits {
+            body_bytes: 1 << 20,
+            buffer_wait: Duration::from_secs(20),
+            body_idle: Duration::from_secs(20),
+        };
+        let one = || async {
+            let pieces = Body::new(Declared(vec![100_000; 9], false));
+            receive(pieces, &limits, &room).await.map(|body| body.len())
+        };
+        let all = tokio::join!(one(), one(), one(), one());
+        for length in [all.0, all.1, all.2, all.3] {
+            assert_eq!(length.unwrap(), 900_000);
+        }
+    }
+
     #[tokio::test]
     async fn a_body_over_the_limit_is_refused_declared_or_not() {
         let room = room(1 << 20);
@@ -340,6 +365,30 @@ mod tests {
         }
         fn size_hint(&self) -> SizeHint {
             SizeHint::with_exact(self.0)
+        }
+    }
+
+    /// Says how long it is, and comes piece by piece with others in between.
+    struct Declared(Vec<usize>, bool);
+
+    impl http_body::Body for Declared {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+            self.1 = !self.1;
+            if self.1 {
+                // The others go on first.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let size = self.0.pop();
+            Poll::Ready(size.map(|size| Ok(Frame::data(vec![0; size].into()))))
+        }
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.0.iter().sum::<usize>() as u64)
         }
     }
 
