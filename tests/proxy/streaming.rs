@@ -208,7 +208,7 @@ fn a_client_that_leaves_within_an_upload_ends_it_upstream_and_leaves_nothing_beh
             .recv_timeout(Duration::from_secs(10))
             .expect("upstream was not told");
         let mut held = proxy.client();
-        held.send(upload("/v1/messages")).send("begun");
+        held.send(upload("/v1/messages")).send("begun".repeat(5000));
         eventually("nothing is held", || {
             proxy.metric("longhaul_buffered_bytes") > Some(0.0)
         });
