@@ -17,7 +17,7 @@ mod stream;
 
 use std::time::Duration;
 
-use http::{Request, Response, Uri, uri::PathAndQuery};
+use http::{Request, Response, StatusCode, Uri, uri::PathAndQuery};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use body::Pulse;
@@ -133,6 +133,18 @@ impl Upstream {
     /// Sends a request whose target came from [`Self::target`] and waits for the
     /// head of the answer.
     pub async fn send(
+        &self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, UpstreamError> {
+        let answer = self.attempt(request).await?;
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let unasked = "it switches protocols unasked".to_owned();
+            return Err(UpstreamError::Garbled(unasked));
+        }
+        Ok(answer)
+    }
+
+    async fn attempt(
         &self,
         mut request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, UpstreamError> {

@@ -101,6 +101,12 @@ fn an_unasked_switch_of_protocols_is_an_error_the_client_sees() {
     let proxy = Proxy::before(&tap.url());
     let answer = proxy.client().send(GET).answer();
     assert_eq!(answer.line, "HTTP/1.1 502 Bad Gateway");
+    let conversation = br#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+    let answer = proxy
+        .client()
+        .post("/v1/messages", "", conversation)
+        .answer();
+    assert_eq!(answer.line, "HTTP/1.1 502 Bad Gateway");
 }
 
 #[test]
