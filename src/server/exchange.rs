@@ -12,7 +12,7 @@ use axum::extract::State;
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, Method, Request, Response, Uri, Version};
 
 use super::headers::{self, REQUEST_ID};
 use super::intake::{self, Limits, Passing, Room};
@@ -21,9 +21,10 @@ use super::relay::Relay;
 use super::respond::Failure;
 use super::retry;
 use super::story::{Story, id_header};
+use super::tenant;
 use crate::config::models::Models;
 use crate::metrics::Metrics;
-use crate::upstream::{RequestBody, ResponseBody, Upstream, UpstreamError};
+use crate::upstream::{RequestBody, ResponseBody, Upstream};
 use crate::views::Views;
 use crate::views::observe::Sent;
 use crate::views::prepare::{Asked, Prepared, Verdict};
@@ -147,12 +148,7 @@ async fn pass(
 ) -> Result<(Response<ResponseBody>, Option<Box<Prepared>>), Failure> {
     let outbound = address(worker, parts, body)?;
     story.forwarding();
-    let answer = worker.upstream.send(outbound).await?;
-    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-        let unasked = "it switches protocols unasked".to_owned();
-        return Err(UpstreamError::Garbled(unasked).into());
-    }
-    Ok((answer, None))
+    Ok((worker.upstream.send(outbound).await?, None))
 }
 
 /// Takes the body in, whole if it must be read.
@@ -188,7 +184,7 @@ async fn receive(
 /// Makes the view of the conversation that the request continues.
 async fn view(worker: &Worker, route: Route, parts: &Parts, bytes: Bytes) -> Verdict {
     let views = &worker.shared.views;
-    let tenant = retry::tenant(worker, parts).await;
+    let tenant = tenant::of(worker, parts).await;
     let asked = Asked {
         hint: crate::views::tenants::hint(&tenant, &parts.headers),
         counts: route == Route::CountTokens,

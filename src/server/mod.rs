@@ -17,6 +17,7 @@ pub mod respond;
 pub mod retry;
 pub mod socket;
 pub mod story;
+pub mod tenant;
 pub mod tls;
 
 use std::io;

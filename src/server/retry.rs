@@ -5,21 +5,18 @@
 //! client sees what upstream says to its own request, or else the first refusal,
 //! word for word.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use super::exchange::{Worker, address_view};
-use super::headers;
 use super::respond::Failure;
-use crate::upstream::{RequestBody, ResponseBody};
+use crate::upstream::ResponseBody;
 use crate::views::prepare::Prepared;
-use crate::views::tenants::Tenant;
 use crate::wire::encoding::{Coding, Decoder};
 use crate::wire::refusal::Refusal;
 
@@ -119,39 +116,4 @@ fn readable(headers: &http::HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
         }
     });
     Some(text)
-}
-
-/// Whose a request is. Upstream is asked, once for each credential, if only it
-/// can know: with the client's own credential, and for nothing but a list.
-pub async fn tenant(worker: &Worker, parts: &Parts) -> Arc<str> {
-    let tenants = &worker.shared.views.tenants;
-    let digest = match tenants.of(&parts.headers) {
-        Tenant::Known(tenant) => return tenant,
-        Tenant::Of(digest) => digest,
-    };
-    let answer = timeout(PATIENCE, ask(worker, parts)).await.ok().flatten();
-    match answer {
-        Some(answer) => worker.shared.views.learn_tenant(&digest, answer.headers()),
-        // Not to be remembered: next time it may be known.
-        None => format!("credential:{digest}").into(),
-    }
-}
-
-async fn ask(worker: &Worker, parts: &Parts) -> Option<Response<ResponseBody>> {
-    let mut outbound = Request::new(RequestBody::from(Bytes::new()));
-    let target = "/v1/models?limit=1".parse().ok()?;
-    *outbound.uri_mut() = worker.upstream.target(&target).ok()?;
-    *outbound.method_mut() = Method::GET;
-    let credential = ["authorization", "x-api-key", "anthropic-workspace-id"];
-    let needed = ["anthropic-version", "anthropic-beta", "user-agent"];
-    for name in credential.into_iter().chain(needed) {
-        if let Some(value) = parts.headers.get(name) {
-            outbound.headers_mut().insert(name, value.clone());
-        }
-    }
-    headers::strip_request(outbound.headers_mut());
-    let answer = worker.upstream.send(outbound).await.ok()?;
-    // Who is refused says nothing of whom it belongs to, unless upstream does.
-    let says = answer.headers().contains_key("anthropic-organization-id");
-    (says || answer.status().is_success()).then_some(answer)
 }
