@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::learned::Quirk;
 use super::recognise::Recognised;
 use super::{Fault, Views, compute};
@@ -20,7 +22,7 @@ use crate::engine::view::{Recipe, View};
 use crate::wire::body::Body;
 
 /// How much more it costs to count a byte than to look at it.
-const COUNTING: usize = 200;
+pub(super) const COUNTING: usize = 200;
 
 /// The plan of a request: by what its view is made.
 pub(super) struct Plan {
@@ -120,9 +122,20 @@ impl Built {
 
 /// Hash and size of a view, from its bytes.
 pub(super) fn of_view(view: &View, tenant: &str) -> Result<(ChainHash, Size), Fault> {
+    let (bytes, body) = taken_apart(view)?;
+    of_body(&bytes, &body, tenant)
+}
+
+/// The same, of a view that is taken apart.
+pub(super) fn of_body(bytes: &[u8], body: &Body, tenant: &str) -> Result<(ChainHash, Size), Fault> {
+    let hash = chain::chain(tenant, bytes, body).last().copied();
+    let hash = hash.ok_or(Fault::Bug("a view is empty"))?;
+    Ok((hash, raw_prompt(bytes, body, BUDGET)))
+}
+
+/// A view in one piece, and its spans.
+pub(super) fn taken_apart(view: &View) -> Result<(Bytes, Body), Fault> {
     let bytes = view.bytes();
     let body = Body::split(&bytes).map_err(|_| Fault::Bug("a view is not a body"))?;
-    let hash = chain::chain(tenant, &bytes, &body).last().copied();
-    let hash = hash.ok_or(Fault::Bug("a view is empty"))?;
-    Ok((hash, raw_prompt(&bytes, &body, BUDGET)))
+    Ok((bytes, body))
 }

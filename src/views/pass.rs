@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use super::build::{Built, Plan, of_view};
+use super::build::{Built, COUNTING, Plan, of_body, taken_apart};
+use super::learned::Quirk;
 use super::prepare::Prepared;
 use super::recognise::Recognised;
 use super::{Fault, Views, compute, now};
@@ -23,9 +24,6 @@ use crate::engine::overlay::Overlay;
 use crate::engine::reduce::{Draft, Evicted, Settings, reduce};
 use crate::engine::view::{Recipe, View};
 use crate::store::{Commit, Committed, MarkRow, StoreError};
-use crate::wire::body::Body;
-
-use super::learned::Quirk;
 
 /// A draft whose view has been looked at.
 struct Checked {
@@ -234,7 +232,8 @@ impl Views {
         };
         let room = floor.saturating_sub(base);
         let tokens = prepared.sent.tokens.saturating_sub(base);
-        compute(recognised.bytes.len(), "draft", move || {
+        // All of the new view is counted.
+        compute(recognised.bytes.len() * COUNTING, "draft", move || {
             check(&recognised, current.as_deref(), settings, room, tokens)
         })
         .await?
@@ -304,13 +303,12 @@ fn check(
         drop_block: false,
     };
     let view = View::make(&recognised.bytes, &conversation, recipe)?;
-    let bytes = view.bytes();
-    let body = Body::split(&bytes).map_err(|_| Fault::Bug("a view is not a body"))?;
+    let (bytes, body) = taken_apart(&view)?;
     let theirs = faults(&recognised.bytes, &recognised.body);
     let shown = Conversation::new(&bytes, &body);
     if !faults(&bytes, &body).is_subset(&theirs) || !keeps_newest(&conversation, &shown) {
         return Err(Fault::Bug("a view breaks the rules of the API"));
     }
-    let (hash, size) = of_view(&view, &recognised.tenant)?;
+    let (hash, size) = of_body(&bytes, &body, &recognised.tenant)?;
     Ok(Some(Checked { draft, hash, size }))
 }

@@ -235,6 +235,12 @@ impl Views {
         while figures.others.len() > MODELS {
             figures.others.pop_first();
         }
+        let Figures {
+            others,
+            others_drop,
+            ..
+        } = &mut figures;
+        others_drop.retain(|model| others.contains_key(model));
         if !exact {
             figures.swap = false;
             figures.previous = figures.marked;
