@@ -2,210 +2,27 @@
 //!
 //! Each SDK runs the session in `tests/clients` twice: through the proxy and
 //! straight against a simulator of its own. What it prints must be the same,
-//! and so must everything that the simulators noted down. The SDKs come from
-//! their registries, pinned, and are kept in the target folder between runs.
+//! and so must everything that the simulators noted down.
 
-use std::ffi::OsString;
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use longhaul::sim::{Entry, Key, Options, Outcome, Running, Sim};
-use tokio::runtime::Runtime;
+use longhaul::sim::{Entry, Key, Options, Outcome};
 
+use crate::support::sdk::{KEY, Sdk};
+use crate::support::simulated::Simulated;
 use crate::support::{LAST_CHUNK, Proxy, Step, Tap, chunk};
 
-const KEY: &str = "sk-ant-test";
-
-/// A simulator with a key, a model with a small window, and a task to serve it.
-struct Upstream {
-    sim: Running,
-    _runtime: Runtime,
-}
-
-impl Upstream {
-    fn start(threads: bool) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let options = Options {
-            threads,
-            keys: vec![Key {
-                credential: KEY.to_owned(),
-                organization: "org_clients".to_owned(),
-                workspace: "wrkspc_clients".to_owned(),
-            }],
-            ..Options::default().with_window("claude-haiku-4-5", 5_000)
-        };
-        let sim = runtime.block_on(Sim::start(options)).unwrap();
-        Self {
-            sim,
-            _runtime: runtime,
-        }
-    }
-
-    /// Every request for a message or a count.
-    fn entries(&self) -> Vec<Entry> {
-        let mut entries = self.sim.ledger().entries;
-        entries.retain(|entry| entry.path.starts_with("/v1/messages"));
-        entries
-    }
-}
-
-/// An SDK, installed.
-struct Sdk {
-    program: PathBuf,
-    script: PathBuf,
-    variables: Vec<(&'static str, OsString)>,
-}
-
-impl Sdk {
-    fn python() -> Self {
-        let source = sources("python");
-        let requirements = source.join("requirements.txt");
-        let version = run(Command::new("python3").arg("-VV"));
-        let pins = fs::read(&requirements).unwrap();
-        // What is installed is compiled for one version of the language.
-        let folder = installed("python", &[&pins, &version.stdout], |folder| {
-            let pip = |python: &Path| {
-                let mut command = Command::new(python);
-                command.args(["-m", "pip", "install", "--quiet", "--no-input"]);
-                command.args(["--disable-pip-version-check", "-r"]);
-                command.arg(&requirements);
-                command
-            };
-            let environment = folder.join("environment");
-            let made = Command::new("python3")
-                .args(["-m", "venv"])
-                .arg(&environment)
-                .output()
-                .is_ok_and(|made| made.status.success());
-            if made {
-                run(&mut pip(&environment.join("bin/python")));
-            } else {
-                // Some systems ship Python without what an environment needs.
-                let _ = fs::remove_dir_all(&environment);
-                run(pip(Path::new("python3"))
-                    .arg("--target")
-                    .arg(folder.join("packages")));
-            }
-        });
-        let own = folder.join("environment/bin/python");
-        let packages = folder.join("packages");
-        Self {
-            program: if own.exists() { own } else { "python3".into() },
-            script: source.join("session.py"),
-            variables: if packages.exists() {
-                vec![("PYTHONPATH", packages.into_os_string())]
-            } else {
-                Vec::new()
-            },
-        }
-    }
-
-    fn typescript() -> Self {
-        let source = sources("typescript");
-        let files = ["package.json", "package-lock.json"];
-        let pins = files.map(|name| fs::read(source.join(name)).unwrap());
-        let folder = installed("typescript", &[&pins[0], &pins[1]], |folder| {
-            for (name, content) in files.iter().zip(&pins) {
-                fs::write(folder.join(name), content).unwrap();
-            }
-            run(Command::new("npm")
-                .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
-                .current_dir(folder));
-        });
-        // Packages are looked for beside the script, so it stands beside them.
-        let session = fs::read(source.join("session.mjs")).unwrap();
-        let hash = blake3::hash(&session).to_hex();
-        let script = folder.join(format!("session-{}.mjs", &hash[..16]));
-        replace(&script, &session);
-        Self {
-            program: "node".into(),
-            script,
-            variables: Vec::new(),
-        }
-    }
-
-    /// Runs these checks, or all; the lines it printed.
-    fn session(&self, base: &str, simulator: &str, checks: &[&str]) -> Vec<String> {
-        let mut command = Command::new(&self.program);
-        command.arg(&self.script).args(checks);
-        // Settings of whoever runs the tests would reach the SDK.
-        for (name, _) in std::env::vars_os() {
-            let upper = name.to_string_lossy().to_uppercase();
-            if upper.starts_with("ANTHROPIC_") || upper.ends_with("_PROXY") {
-                command.env_remove(name);
-            }
-        }
-        command
-            .envs(self.variables.iter().cloned())
-            .env("ANTHROPIC_BASE_URL", base)
-            .env("ANTHROPIC_API_KEY", KEY)
-            .env("SIM_URL", simulator)
-            .env("PYTHONIOENCODING", "utf-8")
-            .env("PYTHONDONTWRITEBYTECODE", "1");
-        let output = run(&mut command);
-        let text = String::from_utf8(output.stdout).unwrap();
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        assert!(!lines.is_empty(), "the session checked nothing");
-        assert!(lines.iter().all(|line| line.starts_with("ok ")), "{text}");
-        lines
-    }
-}
-
-fn sources(language: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/clients")
-        .join(language)
-}
-
-/// Writes a file so that nobody sees half of it.
-fn replace(path: &Path, content: &[u8]) {
-    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap()).unwrap();
-    file.write_all(content).unwrap();
-    file.persist(path).unwrap();
-}
-
-/// Runs a command to its good end.
-fn run(command: &mut Command) -> Output {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("these tests need {name}, which cannot be run: {error}"));
-    assert!(
-        output.status.success(),
-        "{name} ended with {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
-
-/// The folder that belongs to these pins; made by `install` if it is not there.
-fn installed(language: &str, pins: &[&[u8]], install: impl FnOnce(&Path)) -> PathBuf {
-    let hash = blake3::hash(&pins.concat()).to_hex();
-    let clients = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .unwrap()
-        .join("clients");
-    fs::create_dir_all(&clients).unwrap();
-    let folder = clients.join(format!("{language}-{}", &hash[..16]));
-    // Another test, or another run of the tests, may be at it.
-    let lock = fs::File::create(folder.with_extension("lock")).unwrap();
-    lock.lock().unwrap();
-    let complete = folder.join("complete");
-    if !complete.exists() {
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        install(&folder);
-        fs::write(complete, "").unwrap();
-    }
-    folder
+/// A simulator with a key, and a model with a small window.
+fn simulated(threads: bool) -> Simulated {
+    Simulated::start(Options {
+        threads,
+        keys: vec![Key {
+            credential: KEY.to_owned(),
+            organization: "org_clients".to_owned(),
+            workspace: "wrkspc_clients".to_owned(),
+        }],
+        ..Options::default().with_window("claude-haiku-4-5", 5_000)
+    })
 }
 
 /// Headers that belong to one connection, and one that tells how often the SDK
@@ -248,7 +65,7 @@ fn assert_same(through: &[String], direct: &[String]) {
 
 /// The whole session: the SDK notices nothing, and neither does the API.
 fn whole_session(sdk: &Sdk) {
-    let (upstream, alone) = (Upstream::start(true), Upstream::start(true));
+    let (upstream, alone) = (simulated(true), simulated(true));
     let proxy = Proxy::with(&upstream.sim.url(), "threads = \"pass\"");
     let base = format!("http://{}", proxy.address);
     let through = sdk.session(&base, &upstream.sim.url(), &[]);
@@ -297,7 +114,7 @@ fn thread(entry: &Entry) -> String {
 /// An API without threads: the runner sends its whole history instead.
 fn refused_threads(sdk: &Sdk) {
     let checks = ["tool_runner", "tool_runner_streamed"];
-    let (upstream, alone) = (Upstream::start(false), Upstream::start(false));
+    let (upstream, alone) = (simulated(false), simulated(false));
     let proxy = Proxy::with(&upstream.sim.url(), "threads = \"pass\"");
     let base = format!("http://{}", proxy.address);
     let through = sdk.session(&base, &upstream.sim.url(), &checks);
@@ -327,7 +144,7 @@ fn refused_threads(sdk: &Sdk) {
 /// Threads are declined by default, in the way that makes the runner send its
 /// whole history: the API never sees one.
 fn declined_threads(sdk: &Sdk) {
-    let upstream = Upstream::start(true);
+    let upstream = simulated(true);
     let proxy = Proxy::before(&upstream.sim.url());
     let base = format!("http://{}", proxy.address);
     let checks = ["tool_runner", "tool_runner_streamed"];
@@ -346,7 +163,7 @@ fn declined_threads(sdk: &Sdk) {
 
 /// Invariant 5: thinking that no longer fits is dropped instead of refused.
 fn healed_thinking(sdk: &Sdk) {
-    let upstream = Upstream::start(true);
+    let upstream = simulated(true);
     sdk.session(
         &upstream.sim.url(),
         &upstream.sim.url(),

@@ -6,6 +6,7 @@ pub mod http2;
 pub mod process;
 pub mod proxy;
 pub mod raw;
+pub mod sdk;
 pub mod secure;
 pub mod simulated;
 pub mod tap;
