@@ -16,6 +16,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Clock;
 use crate::config::{self, Config, Listen, StoreUrl};
 use crate::engine::measure;
 use crate::metrics::Metrics;
@@ -74,6 +75,8 @@ pub struct Surroundings {
     pub admin_token: Option<String>,
     /// The proxies that the environment names.
     pub proxies: Matcher,
+    /// The clock that ages are measured with.
+    pub clock: Clock,
 }
 
 /// A proxy that listens.
@@ -99,7 +102,15 @@ impl App {
         let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
         let store = open_store(config).await?;
         let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
-        let views = Views::new(store, writer, config.clone(), metrics.clone(), secret()).await;
+        let views = Views::new(
+            store,
+            writer,
+            config.clone(),
+            metrics.clone(),
+            surroundings.clock,
+            secret(),
+        )
+        .await;
         let views = Arc::new(views);
         let shared = Arc::new(Shared {
             limits: Limits {

@@ -15,6 +15,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use longhaul::clock::Clock;
 use longhaul::config::Config;
 use longhaul::metrics::Metrics;
 use longhaul::store::sqlite;
@@ -103,7 +104,15 @@ fn an_idle_conversation_is_small_and_goes_on_with_one_look_up() {
         let opened = sqlite::open(folder.path(), config.store.timeout).await;
         let writer = Writer::start(opened.store.clone()).unwrap();
         let metrics = Arc::new(Metrics::new().unwrap());
-        let views = Views::new(opened.store, writer, config, metrics.clone(), [7; 32]).await;
+        let views = Views::new(
+            opened.store,
+            writer,
+            config,
+            metrics.clone(),
+            Clock::default(),
+            [7; 32],
+        )
+        .await;
         let views = Arc::new(views);
         // What is loaded once is not any conversation's.
         send(&views, asked("", 0, 0)).await;

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use longhaul::clock::Clock;
 use longhaul::config::{Config, Flags, Sources, load};
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
 use longhaul::metrics::Metrics;
@@ -173,7 +174,15 @@ fn config(text: &str) -> Config {
 async fn views(store: Arc<dyn Store>, text: &str) -> Views {
     let writer = Writer::start(store.clone()).unwrap();
     let metrics = Arc::new(Metrics::new().unwrap());
-    Views::new(store, writer, config(text), metrics, [7; 32]).await
+    Views::new(
+        store,
+        writer,
+        config(text),
+        metrics,
+        Clock::default(),
+        [7; 32],
+    )
+    .await
 }
 
 /// Twelve calls with thinking and long results, and a question.

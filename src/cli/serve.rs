@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{OverrideArgs, logs};
 use crate::app::{App, Surroundings};
+use crate::clock::Clock;
 use crate::config::{Config, load};
 
 /// The arguments of `serve`.
@@ -54,6 +55,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let surroundings = Surroundings {
         admin_token: token.and_then(|name| std::env::var(name.as_str()).ok()),
         proxies: Matcher::from_env(),
+        clock: Clock::default(),
     };
     // Before the announcement: whoever waits for it may send a signal at once.
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::account::Account;
-use super::clock::Moment;
 use super::encoding;
 use super::error::Checked;
 use super::ledger::{Entry, Kind, Outcome};
 use super::prices::{Cost, Tokens};
 use super::state::Sim;
+use crate::clock::Moment;
 
 /// A request as it arrived.
 #[derive(Debug)]

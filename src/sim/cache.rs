@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 
 use super::canonical::Digest;
-use super::clock::Moment;
 use super::marks::{Lifetime, Mark};
 use super::prices::Tokens;
 use super::prompt::{Position, Prompt};
+use crate::clock::Moment;
 
 /// Positions that are compared from a mark on, the mark itself included.
 const LOOKBACK: usize = 20;
@@ -196,7 +196,7 @@ fn bill(prompt: &Prompt, read: Option<usize>, writes: &[(usize, Lifetime)]) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::clock::Clock;
+    use crate::clock::Clock;
     use crate::sim::marks::Place;
     use std::time::Duration;
 

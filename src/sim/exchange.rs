@@ -10,7 +10,6 @@ use super::account::Account;
 use super::arrival::Arrival;
 use super::binding::{self, Verdict};
 use super::cache::Plan;
-use super::clock::Moment;
 use super::compose::Composer;
 use super::edits::{self, Edits};
 use super::error::{ApiError, Checked};
@@ -23,6 +22,7 @@ use super::prompt::{self, Prompt};
 use super::request::{Endpoint, Request};
 use super::state::{Sim, State};
 use super::{limits, pairing, pieces, roles, system_messages, threads, tools};
+use crate::clock::Moment;
 
 /// What is answered.
 #[derive(Debug)]

@@ -24,7 +24,6 @@ mod block_types;
 pub mod cache;
 pub mod canonical;
 mod catalog;
-pub mod clock;
 mod compose;
 mod control;
 mod diagnostics;
@@ -67,7 +66,7 @@ pub mod tokens;
 mod tools;
 mod wire;
 
-pub use clock::{Clock, Moment};
+pub use crate::clock::{Clock, Moment};
 pub use fault::{Fault, Queued, Target};
 pub use ledger::{Entry, Kind, Ledger, Outcome, Totals};
 pub use options::{Enforcement, Key, ModelOverride, Options};

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::clock::Clock;
 use super::models::{self, Model};
+use crate::clock::Clock;
 
 /// What happens when thinking does not fit the conversation before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

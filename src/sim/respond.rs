@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::account::Account;
 use super::arrival::Arrival;
-use super::clock::Moment;
 use super::error::ApiError;
 use super::exchange::{Answer, Said};
 use super::fault::Fault;
@@ -18,6 +17,7 @@ use super::request::Endpoint;
 use super::state::Sim;
 use super::stream;
 use super::wire::{Ending, Kill, Script, Step};
+use crate::clock::Moment;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream; charset=utf-8";

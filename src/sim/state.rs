@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::binding::Issued;
 use super::cache::Cache;
 use super::canonical::Digest;
-use super::clock::Clock;
 use super::diagnostics::Sent;
 use super::fault::{Fault, Queued, Target};
 use super::ledger::{Entry, Ledger};
@@ -16,6 +15,7 @@ use super::reply::Reply;
 use super::rule::{Progress, Rule};
 use super::threads::Threads;
 use super::tokens::Counter;
+use crate::clock::Clock;
 
 /// A simulated upstream; clones are the same one.
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use super::known::Known;
 use super::observe::Sent;
 use super::prepare::{Asked, Prepared, Verdict, Wish};
 use super::recognise::Recognised;
+use crate::clock::Clock;
 use crate::config::{Sources, load};
 use crate::engine::figures::Figures;
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
@@ -164,7 +165,15 @@ async fn a_lineage_in_use_keeps_its_overlay_while_the_store_is_away() {
     let config = load(&sources).unwrap().config;
     let writer = Writer::start(store.clone()).unwrap();
     let metrics = Arc::new(Metrics::new().unwrap());
-    let views = Views::new(store.clone(), writer, config, metrics, [7; 32]).await;
+    let views = Views::new(
+        store.clone(),
+        writer,
+        config,
+        metrics,
+        Clock::default(),
+        [7; 32],
+    )
+    .await;
     let mut messages = vec![json!({"role": "user", "content": "go"})];
     for id in 0..12 {
         let call = json!({"type": "tool_use", "id": format!("t{id}"), "name": "Bash", "input": {}});

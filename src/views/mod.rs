@@ -27,12 +27,13 @@ pub mod tenants;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::ids::OverlayId;
 use crate::engine::overlay::Unreadable;
@@ -96,6 +97,7 @@ pub struct Views {
     pub tenants: Tenants,
     key: Key,
     config: Config,
+    clock: Clock,
     metrics: Arc<Metrics>,
     /// Where what nobody waits for is done; workers may end before it.
     background: Handle,
@@ -110,6 +112,7 @@ impl Views {
         writer: Writer,
         config: Config,
         metrics: Arc<Metrics>,
+        clock: Clock,
         secret: [u8; 32],
     ) -> Self {
         let tenants = Tenants::new(&config.tenant.by, config.listen.is_loopback());
@@ -122,6 +125,7 @@ impl Views {
             tenants,
             key: Key::new(secret),
             config,
+            clock,
             metrics,
             background: Handle::current(),
             tasks: TaskTracker::new(),
@@ -157,7 +161,7 @@ impl Views {
     pub async fn collect(&self) {
         let ago = |time: Duration| {
             let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-            Moment(now().0.saturating_sub(time))
+            Moment(self.now().0.saturating_sub(time))
         };
         let keep = Keep {
             since: ago(self.config.store.retention),
@@ -184,6 +188,11 @@ impl Views {
         if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the store could not be closed");
         }
+    }
+
+    fn now(&self) -> Moment {
+        let now = self.clock.now().as_millis();
+        Moment(i64::try_from(now).unwrap_or(i64::MAX))
     }
 
     /// Asks the store, and counts how long that takes.
@@ -221,11 +230,4 @@ async fn compute<T: Send + 'static>(
         tokio::task::spawn_blocking(work).await.ok()
     };
     outcome.ok_or(Fault::Bug(what))
-}
-
-fn now() -> Moment {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    Moment(since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    }))
 }

@@ -12,7 +12,7 @@ use crate::engine::figures::Figures;
 use crate::engine::measure::{Anchor, Size};
 use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
-use crate::store::MarkRow;
+use crate::store::{MarkRow, Moment};
 use crate::wire::reply::Reply;
 
 /// How many marks of a reply are kept to tell it.
@@ -47,7 +47,7 @@ impl From<Prepared> for Sent {
             .and_then(|messages| messages.checked_sub(1))
             .and_then(|at| recognised.swifts.get(at));
         Self {
-            row: prepared.row(true),
+            row: prepared.row(true, Moment(0)),
             model: recognised.facts.model.clone(),
             at: recognised.swifts.last().copied(),
             parent: parent.copied(),
@@ -112,7 +112,7 @@ impl Views {
             return;
         };
         row.figures = sent.figures.store();
-        row.seen_at = super::now();
+        row.seen_at = self.now();
         self.known.remember(at, sent.parent, row.clone());
         self.writer.record(row.clone());
     }

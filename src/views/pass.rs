@@ -11,7 +11,7 @@ use super::build::{Built, COUNTING, Plan, of_body, taken_apart};
 use super::learned::Quirk;
 use super::prepare::Prepared;
 use super::recognise::Recognised;
-use super::{Fault, Views, compute, now};
+use super::{Fault, Views, compute};
 use crate::config::Mode;
 use crate::engine::cache_marks::Basis;
 use crate::engine::chain;
@@ -112,7 +112,9 @@ impl Views {
         let tried = prepared.tried.clone();
         let built = self.build(recognised.clone(), plan, from, &tried).await?;
         let old = self.put(prepared, built);
-        let mark = prepared.row(false).ok_or(Fault::Bug("no mark"))?;
+        let mark = prepared
+            .row(false, self.now())
+            .ok_or(Fault::Bug("no mark"))?;
         let commit = Commit {
             overlay: stored,
             mark,
@@ -254,7 +256,7 @@ impl Views {
             .iter()
             .map(|(id, range)| (*id, content(range).to_vec()))
             .collect();
-        self.timed("blobs", self.store.put_blobs(&blobs, now()))
+        self.timed("blobs", self.store.put_blobs(&blobs, self.now()))
             .await
     }
 }

@@ -14,7 +14,7 @@ use super::build::Plan;
 use super::learned::Quirk;
 use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
-use super::{Fault, Views, compute, now};
+use super::{Fault, Views, compute};
 use crate::config::{Mode, Threads};
 use crate::engine::chain;
 use crate::engine::figures::Figures;
@@ -23,7 +23,7 @@ use crate::engine::measure::{self, Anchor, Measured};
 use crate::engine::overlay::Overlay;
 use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::View;
-use crate::store::MarkRow;
+use crate::store::{MarkRow, Moment};
 use crate::wire::refusal::Refusal;
 
 /// The most models whose overlays a lineage keeps apart.
@@ -329,7 +329,7 @@ fn has_moved_on(recognised: &Recognised, standing: &Standing) -> bool {
 
 impl Prepared {
     /// What is remembered of this request.
-    pub(super) fn row(&self, sealed: bool) -> Option<MarkRow> {
+    pub(super) fn row(&self, sealed: bool, now: Moment) -> Option<MarkRow> {
         Some(MarkRow {
             chain: self.recognised.last()?,
             model: self.recognised.facts.model.clone(),
@@ -340,7 +340,7 @@ impl Prepared {
             hint: self.hint,
             sealed,
             figures: self.figures.store(),
-            seen_at: now(),
+            seen_at: now,
         })
     }
 

@@ -153,6 +153,7 @@ fn an_address_in_use_is_a_clear_error() {
     let surroundings = longhaul::app::Surroundings {
         admin_token: None,
         proxies: hyper_util::client::proxy::matcher::Matcher::builder().build(),
+        clock: longhaul::clock::Clock::default(),
     };
     let started = runtime.block_on(longhaul::app::App::start(&config, surroundings));
     let message = started.err().unwrap().to_string();

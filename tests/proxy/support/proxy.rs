@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use longhaul::app::{App, Surroundings};
+use longhaul::clock::Clock;
 use longhaul::config::{Config, Flags, Sources, load};
 use tokio::sync::oneshot;
 
@@ -38,6 +39,11 @@ impl Proxy {
 
     /// The same, with its files in a folder that outlives it.
     pub fn keeping(upstream: &str, file: &str, folder: &Path) -> Self {
+        Self::keeping_time(upstream, file, folder, Clock::default())
+    }
+
+    /// The same, by a clock that a test can move.
+    pub fn keeping_time(upstream: &str, file: &str, folder: &Path, clock: Clock) -> Self {
         let path = folder.join("longhaul.toml");
         std::fs::write(&path, file).unwrap();
         let mut environment = vec![("HOME".to_owned(), folder.display().to_string())];
@@ -57,13 +63,11 @@ impl Proxy {
         let config = load(&sources)
             .unwrap_or_else(|problems| panic!("{problems}"))
             .config;
-        Self::start(config, None)
+        Self::start(config, clock)
     }
 
-    /// With a configuration made by hand.
-    pub fn start(mut config: Config, admin_token: Option<&str>) -> Self {
+    fn start(mut config: Config, clock: Clock) -> Self {
         config.workers.get_or_insert(1);
-        let admin_token = admin_token.map(str::to_owned);
         let (stop, stopped) = oneshot::channel();
         let (started, address) = channel();
         let thread = std::thread::spawn(move || {
@@ -74,8 +78,9 @@ impl Proxy {
             runtime.block_on(async {
                 let proxies = Matcher::builder().build();
                 let surroundings = Surroundings {
-                    admin_token,
+                    admin_token: None,
                     proxies,
+                    clock,
                 };
                 let app = App::start(&config, surroundings).await.unwrap();
                 started.send((app.address(), app.admin_address())).unwrap();

@@ -1,13 +1,14 @@
-//! The clock that cache lifetimes are measured with.
+//! The clock that cache lifetimes and ages are measured with.
 //!
-//! Tests must be able to let five minutes pass without waiting, so the clock is
-//! the system's plus an offset, or stands still until it is moved. Delays on
-//! the wire use real time and have nothing to do with it.
+//! Tests and replays must be able to let an hour pass without waiting, so the
+//! clock is the system's plus an offset, or stands still until it is moved. The
+//! proxy and the simulator may share one. Delays on the wire use real time and
+//! have nothing to do with it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since the Unix epoch, by the simulator's clock.
+/// Milliseconds since the Unix epoch, by some clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
