@@ -15,6 +15,7 @@ pub mod legal;
 mod mark_properties;
 pub mod measure;
 pub mod overlay;
+pub mod policy;
 #[cfg(test)]
 mod properties;
 pub mod reduce;

@@ -1,0 +1,163 @@
+//! What can go from a view, and which of it should.
+//!
+//! A change writes everything behind it once more, so what matters is where the
+//! first one stands: for every place at which a pass could begin, what may go
+//! from there on is added up, best first, until the floor is reached, and a
+//! place with a good gain is taken. What the agent has no more use for goes in
+//! any case; of the rest, the oldest goes first.
+
+use super::rates::{Cache, Pico, Rates, gain};
+
+/// The most places at which a pass is tried to begin.
+const PLACES: usize = 48;
+/// By what part a gain may be smaller for the sake of what is newer.
+const NEARLY: Pico = 5;
+
+/// Something that can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Item {
+    /// The first message that changes.
+    pub message: usize,
+    /// Tokens that are saved.
+    pub frees: u64,
+    /// The agent has no more use for it: it was superseded, or stands elsewhere.
+    pub useless: bool,
+    /// Pictures in it.
+    pub images: usize,
+}
+
+/// All that can go, in order of place, and what stands behind each place.
+#[derive(Debug, Clone, Default)]
+pub struct Offer {
+    /// What can go.
+    pub items: Vec<Item>,
+    /// Tokens of the view from each message on; one more than there are
+    /// messages.
+    pub behind: Vec<u64>,
+    /// Tokens of thinking from each message on that a change there would cost.
+    pub thinking: Vec<u64>,
+    /// Pictures in the view.
+    pub images: usize,
+}
+
+/// What a gain is reckoned with.
+#[derive(Debug, Clone, Copy)]
+pub struct Worth {
+    /// What tokens cost.
+    pub rates: Rates,
+    /// The state of the cache.
+    pub cache: Cache,
+    /// Further requests.
+    pub horizon: u32,
+}
+
+/// What a choice must keep to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Tokens above the floor.
+    pub excess: u64,
+    /// The most that may be lost, should there be no further request.
+    pub stake: Option<Pico>,
+    /// Tokens that must be freed.
+    pub at_least: u64,
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chosen {
+    /// Items, by index, in order of place.
+    pub take: Vec<usize>,
+    /// Tokens that go, thinking included.
+    pub frees: u64,
+    /// Tokens that are written once more.
+    pub rewrites: u64,
+    /// What it gains.
+    pub gain: Pico,
+}
+
+impl Chosen {
+    /// What is lost, should there be no request after this one.
+    pub(super) fn loss(&self, worth: &Worth) -> Pico {
+        let now = gain(&worth.rates, worth.cache, self.frees, self.rewrites, 1);
+        -now
+    }
+}
+
+impl Offer {
+    /// Everything that can go.
+    pub(super) fn all(&self, worth: &Worth) -> Chosen {
+        self.chosen((0..self.items.len()).collect(), worth)
+    }
+
+    /// What comes of taking these, which are in order of place.
+    fn chosen(&self, take: Vec<usize>, worth: &Worth) -> Chosen {
+        let items = || take.iter().filter_map(|index| self.items.get(*index));
+        let Some(first) = items().map(|item| item.message).next() else {
+            return Chosen::default();
+        };
+        let images: usize = items().map(|item| item.images).sum();
+        // Whether a prompt holds pictures at all is part of what is cached.
+        let from = if images > 0 && images >= self.images {
+            0
+        } else {
+            first
+        };
+        let at = |sums: &[u64], at: usize| sums.get(at).copied().unwrap_or(0);
+        let thinking = at(&self.thinking, first);
+        let frees = items().map(|item| item.frees).sum::<u64>() + thinking;
+        let rewrites = at(&self.behind, from).saturating_sub(frees);
+        // What the model thought must be thought again, or told: its worth is
+        // put at the price of telling it.
+        let lost = Pico::from(thinking) * Pico::from(worth.rates.input);
+        Chosen {
+            gain: gain(&worth.rates, worth.cache, frees, rewrites, worth.horizon) - lost,
+            take,
+            frees,
+            rewrites,
+        }
+    }
+
+    /// The items of messages from here on, the best first, until so much is
+    /// freed. What is of no more use goes all.
+    fn until(&self, from: usize, excess: u64) -> Vec<usize> {
+        let begin = self.items.partition_point(|item| item.message < from);
+        let mut freed = 0_u64;
+        let mut taken = Vec::new();
+        for useless in [true, false] {
+            for (index, item) in self.items.iter().enumerate().skip(begin) {
+                if item.useless != useless || (!useless && freed >= excess) {
+                    continue;
+                }
+                freed = freed.saturating_add(item.frees);
+                taken.push(index);
+            }
+        }
+        taken.sort_unstable();
+        taken
+    }
+
+    /// Places at which a pass may begin, evenly over what can go.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let step = self.items.len().div_ceil(PLACES).max(1);
+        self.items.iter().step_by(step).map(|item| item.message)
+    }
+}
+
+/// The choice that gains most, of those that keep to the limits. What is newer
+/// is more likely to be looked at again, so an earlier place is taken where it
+/// gains nearly as much.
+pub(super) fn best(offer: &Offer, worth: &Worth, limits: &Limits) -> Option<Chosen> {
+    let affordable = |chosen: &Chosen| {
+        let loss = || chosen.loss(worth);
+        limits.stake.is_none_or(|stake| loss() <= stake.max(0))
+    };
+    let fitting: Vec<Chosen> = offer
+        .places()
+        .map(|from| offer.chosen(offer.until(from, limits.excess), worth))
+        .filter(|chosen| !chosen.take.is_empty() && chosen.frees >= limits.at_least)
+        .filter(affordable)
+        .collect();
+    let most = fitting.iter().map(|chosen| chosen.gain).max()?;
+    let nearly = most - most.abs() / NEARLY;
+    fitting.into_iter().find(|chosen| chosen.gain >= nearly)
+}

@@ -1,0 +1,343 @@
+//! When to make a view smaller, and by how much: values in, a decision out.
+//!
+//! A pass is worth making only if it pays. To change a view at some place writes
+//! everything behind it once more, and saves what was removed on every later
+//! request; with reads at a fortieth of the price of input the break-even can be
+//! dozens of requests away. So between the first watermark and the hard one a
+//! pass is made if it gains over the requests that are to be expected, and if
+//! the lineage can afford to be wrong: should this be the last request, no more
+//! may be lost than a small part of what was spent, and what earlier passes have
+//! earned. When the cache has gone cold, tidying up is free. Past the hard
+//! watermark a pass must be made, the cheapest that reaches the floor.
+//!
+//! | question | module |
+//! |---|---|
+//! | what does a change cost and save | `rates` |
+//! | what has the lineage been through | `course` |
+//! | how much will come | `recent` |
+//! | what can go, and which of it | `choice` |
+
+mod choice;
+mod course;
+mod rates;
+mod recent;
+
+pub use choice::{Chosen, Item, Offer, Worth};
+pub use course::Course;
+pub use rates::{Age, Cache, Pico, Rates, gain};
+pub use recent::{Recent, Sizes};
+
+use choice::{Limits, best};
+
+/// The fewest requests that are reckoned with, and the most.
+const HORIZON: (u32, u32) = (8, 200);
+
+/// Sizes in tokens at which something happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watermarks {
+    /// From here on results may go, if it pays.
+    pub clear_at: u64,
+    /// From here on something must go.
+    pub hard_at: u64,
+    /// What a pass comes down to.
+    pub floor: u64,
+}
+
+/// Somebody asks for a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// A person or an agent.
+    Manual,
+    /// Upstream, by refusing what is too long.
+    Reactive,
+}
+
+/// Everything that a decision goes by.
+#[derive(Debug, Clone)]
+pub struct Situation<'a> {
+    /// Tokens of the view as it is.
+    pub size: u64,
+    /// Tokens that the reply and what follows it should come to.
+    pub expected: u64,
+    /// The view has more bytes than may be sent.
+    pub too_many_bytes: bool,
+    /// The watermarks of the usable window.
+    pub watermarks: Watermarks,
+    /// The state of the cache.
+    pub cache: Cache,
+    /// What tokens cost.
+    pub rates: Rates,
+    /// What the lineage has been through.
+    pub course: &'a Course,
+    /// Requests of the lineage so far.
+    pub requests: u32,
+    /// Further requests to reckon with, if that is fixed.
+    pub horizon: Option<u32>,
+    /// Tokens that a pass must free to be worth it.
+    pub at_least: u64,
+    /// Refills in a row that are thrash.
+    pub thrash_limit: u32,
+    /// Somebody asks for a pass.
+    pub asked: Option<Ask>,
+    /// Another model was asked before.
+    pub switched: bool,
+    /// A change would spoil thinking that cannot be left out before the model's
+    /// turn ends.
+    pub binds_in_loop: bool,
+}
+
+/// What started a pass: a label of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// The size of the view.
+    Budget,
+    /// Another model, with a smaller window.
+    Structural,
+    /// The cache has gone cold.
+    Temporal,
+    /// Upstream refused a view as too long.
+    Reactive,
+    /// Somebody asked for it.
+    Manual,
+}
+
+impl Trigger {
+    /// The label.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Structural => "structural",
+            Self::Temporal => "temporal",
+            Self::Reactive => "reactive",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// How much a pass is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urge {
+    /// It must be made, down to this size.
+    Must(u64),
+    /// Everything that may go shall go.
+    All,
+    /// It costs nothing now.
+    Free,
+    /// It is made if it pays.
+    IfItPays,
+}
+
+/// What was decided, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The view stays as it is.
+    Rest(Rest),
+    /// A pass is made.
+    Pass(Pass),
+}
+
+/// Why a view stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// It is small enough.
+    Calm,
+    /// Nothing has changed much since the last look.
+    Looked,
+    /// What could go is too little.
+    TooLittle {
+        /// Tokens that could go.
+        frees: u64,
+    },
+    /// It would cost more than it saves.
+    DoesNotPay {
+        /// The best that could be gained.
+        gain: Pico,
+    },
+    /// It may well pay, but too much would be lost if it did not.
+    TooMuchAtStake {
+        /// What could be lost.
+        loss: Pico,
+        /// What may be lost.
+        stake: Pico,
+    },
+    /// There is room until the model's turn ends.
+    Waits,
+    /// Passes are refilled at once: another would not last either.
+    Thrash,
+}
+
+/// A pass to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// What started it.
+    pub trigger: Trigger,
+    /// Which items of the offer go, by index, in order.
+    pub take: Vec<usize>,
+    /// The size it must come down to by other means, if these are not enough.
+    pub must_reach: Option<u64>,
+    /// Passes do not last: only what is needed to fit is done.
+    pub thrash: bool,
+    /// The numbers it was decided by.
+    pub numbers: Numbers,
+}
+
+/// The numbers of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Numbers {
+    /// Tokens of the view before.
+    pub size: u64,
+    /// Tokens that go.
+    pub frees: u64,
+    /// Tokens that are written once more.
+    pub rewrites: u64,
+    /// What it gains over the horizon, in pico-dollars.
+    pub gain: Pico,
+    /// Requests that were reckoned with.
+    pub horizon: u32,
+}
+
+impl Situation<'_> {
+    /// Tokens the conversation is about to have.
+    fn projected(&self) -> u64 {
+        self.size.saturating_add(self.expected)
+    }
+
+    /// Requests to reckon with: about as many as there have been.
+    fn horizon(&self) -> u32 {
+        let (least, most) = HORIZON;
+        self.horizon
+            .unwrap_or_else(|| self.requests.clamp(least, most))
+    }
+
+    /// What starts a pass, if anything does, and how much it is wanted. This
+    /// looks at nothing but numbers, so that an ordinary request costs nothing.
+    pub fn urge(&self) -> Result<(Trigger, Urge), Rest> {
+        let Watermarks {
+            clear_at,
+            hard_at,
+            floor,
+        } = self.watermarks;
+        let thrash = self.course.thrashes(self.thrash_limit);
+        let target = if thrash { hard_at } else { floor };
+        let grown = self.size.saturating_sub(self.course.looked_at) >= self.at_least.max(1);
+        let full = self.projected() >= clear_at || (self.course.latched && self.size > floor);
+        match self.asked {
+            Some(Ask::Manual) => return Ok((Trigger::Manual, Urge::All)),
+            Some(Ask::Reactive) => return Ok((Trigger::Reactive, Urge::Must(target))),
+            None => {}
+        }
+        let over = self.projected() >= hard_at || self.too_many_bytes;
+        match () {
+            () if over && self.switched => Ok((Trigger::Structural, Urge::Must(target))),
+            () if over => Ok((Trigger::Budget, Urge::Must(target))),
+            () if thrash && full => Err(Rest::Thrash),
+            () if self.binds_in_loop && (full || self.cache == Cache::Cold) => Err(Rest::Waits),
+            () if self.cache == Cache::Cold => Ok((Trigger::Temporal, Urge::Free)),
+            () if full && grown => Ok((Trigger::Budget, Urge::IfItPays)),
+            () if full => Err(Rest::Looked),
+            () => Err(Rest::Calm),
+        }
+    }
+
+    /// Whether the conversation will be over the hard watermark within the
+    /// horizon, if it goes on growing as it did.
+    fn will_be_full(&self) -> bool {
+        let each = self.size / u64::from(self.requests.max(1));
+        let later = each.saturating_mul(self.horizon().into());
+        self.projected().saturating_add(later) >= self.watermarks.hard_at
+    }
+}
+
+/// Decides about one request.
+pub fn decide(situation: &Situation<'_>, offer: &Offer) -> Decision {
+    match situation.urge() {
+        Err(rest) => Decision::Rest(rest),
+        Ok((trigger, urge)) => match settle(situation, offer, urge) {
+            Err(rest) => Decision::Rest(rest),
+            Ok(chosen) => Decision::Pass(Pass {
+                trigger,
+                must_reach: match urge {
+                    Urge::Must(target) => Some(target),
+                    Urge::All => Some(situation.watermarks.floor),
+                    Urge::Free | Urge::IfItPays => None,
+                },
+                thrash: matches!(urge, Urge::Must(_))
+                    && situation.course.thrashes(situation.thrash_limit),
+                numbers: Numbers {
+                    size: situation.size,
+                    frees: chosen.frees,
+                    rewrites: chosen.rewrites,
+                    gain: chosen.gain,
+                    horizon: situation.horizon(),
+                },
+                take: chosen.take,
+            }),
+        },
+    }
+}
+
+/// What goes, if the urge is satisfied with it.
+fn settle(situation: &Situation<'_>, offer: &Offer, urge: Urge) -> Result<Chosen, Rest> {
+    let worth = Worth {
+        rates: situation.rates,
+        cache: situation.cache,
+        horizon: situation.horizon(),
+    };
+    let floor = situation.watermarks.floor;
+    let limits = |target: u64| Limits {
+        excess: situation.size.saturating_sub(target),
+        stake: None,
+        at_least: 0,
+    };
+    let nothing = Rest::TooLittle { frees: 0 };
+    match urge {
+        // Whatever can be had: other means may have to do the rest.
+        Urge::Must(target) => Ok(best(
+            offer,
+            &worth,
+            &Limits {
+                at_least: situation.size.saturating_sub(target),
+                ..limits(target)
+            },
+        )
+        .or_else(|| best(offer, &worth, &limits(target)))
+        .unwrap_or_default()),
+        Urge::All => Ok(offer.all(&worth)),
+        Urge::Free => {
+            let chosen = best(offer, &worth, &limits(floor)).ok_or(nothing)?;
+            enough(chosen, situation.at_least)
+        }
+        Urge::IfItPays => {
+            let stake = situation.course.stake();
+            let affordable = Limits {
+                stake: Some(stake),
+                at_least: situation.at_least,
+                ..limits(floor)
+            };
+            let Some(chosen) = best(offer, &worth, &affordable) else {
+                let whole = offer.all(&worth);
+                let whole = enough(whole, situation.at_least)?;
+                let loss = whole.loss(&worth);
+                return Err(Rest::TooMuchAtStake { loss, stake });
+            };
+            let chosen = enough(chosen, situation.at_least)?;
+            if chosen.gain <= 0 && !situation.will_be_full() {
+                return Err(Rest::DoesNotPay { gain: chosen.gain });
+            }
+            Ok(chosen)
+        }
+    }
+}
+
+fn enough(chosen: Chosen, at_least: u64) -> Result<Chosen, Rest> {
+    if chosen.frees < at_least.max(1) {
+        return Err(Rest::TooLittle {
+            frees: chosen.frees,
+        });
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+#[path = "policy_tests.rs"]
+mod tests;
