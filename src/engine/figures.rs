@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::cache_marks::Basis;
 use super::ids::OverlayId;
 use super::measure::{Anchor, Base, Raw, Size};
+use super::policy::{Course, Recent};
 
 const VERSION: u32 = 1;
 
@@ -44,6 +45,18 @@ pub struct Figures {
     pub output: Option<u64>,
     /// Tokens read from the cache.
     pub cache_read: Option<u64>,
+    /// Tokens that the cache holds of this prompt.
+    pub cached: Option<u64>,
+    /// Tokens that passes keep out of the view.
+    pub removed: u64,
+    /// Tells the fields that the cache goes by besides system and tools.
+    pub settings: u64,
+    /// What the lineage has been through.
+    pub course: Course,
+    /// How large things have recently been.
+    pub recent: Recent,
+    /// What passes removed and the agent has fetched again.
+    pub fetched: Vec<u64>,
     /// Requests of the lineage so far, this one included.
     pub requests: u32,
     /// What tells the reply: its id and the ids of its calls.

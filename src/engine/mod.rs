@@ -3,6 +3,7 @@
 //! No I/O, no clock, no randomness: time, prices and counts are arguments, and a
 //! decision is returned as a value for the shell to carry out.
 
+pub mod accounts;
 pub mod cache_marks;
 pub mod chain;
 pub mod conversation;
@@ -23,4 +24,6 @@ pub mod render;
 pub mod request;
 pub mod stub;
 pub mod swift;
+pub mod tiers;
 pub mod view;
+pub mod weigh;

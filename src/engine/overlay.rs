@@ -82,6 +82,22 @@ pub enum Change {
     Gone,
 }
 
+/// The longest text that only stands for what was there.
+const STUB: usize = 2048;
+
+impl Change {
+    /// Whether a short text stands for a result. A longer one is a part of it,
+    /// and an object stands for the input of a call.
+    pub fn is_stub(&self) -> bool {
+        matches!(self, Self::Payload(with) if with.len() <= STUB && with.starts_with('"'))
+    }
+
+    /// Whether a part of a result is still shown.
+    pub fn is_trim(&self) -> bool {
+        matches!(self, Self::Payload(with) if with.len() > STUB)
+    }
+}
+
 /// Why stored bytes are not an overlay.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
@@ -196,8 +212,8 @@ impl Overlay {
 
     /// How many stubs a view shows.
     pub fn stubs(&self) -> usize {
-        let stub = |edit: &&Edit| matches!(edit.change, Change::Payload(_));
-        self.edits.iter().filter(stub).count()
+        let stubs = self.edits.iter().filter(|edit| edit.change.is_stub());
+        stubs.count()
     }
 
     fn holds_together(&self) -> bool {

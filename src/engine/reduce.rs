@@ -1,9 +1,11 @@
-//! Builds a smaller view without a model's help.
+//! Builds a smaller view from orders: what is replaced by what, and how small
+//! the rest has to be.
 //!
-//! Lightest first: old tool results give way to stubs; if that is not enough,
-//! old messages give way to a notice. What is built is a draft: an overlay and
-//! the list of what it leaves out. Everything an earlier overlay did is kept as
-//! it stands, so that the bytes in front of the first new change stay the same.
+//! What stands in for old results is decided elsewhere (`tiers`). If that is not
+//! enough, old messages give way to a notice. What is built is a draft: an
+//! overlay and the list of what it leaves out. Everything an earlier overlay did
+//! is kept as it stands, so that the bytes in front of the first new change stay
+//! the same.
 //!
 //! On a model that binds thinking to what stands before it, thinking behind the
 //! first new change no longer fits. Between two turns it is left out with the
@@ -18,7 +20,6 @@ use super::ids::{BlobId, ChainHash};
 use super::overlay::{Change, Edit, Origin, Overlay, Segment};
 use super::stub;
 use crate::wire::body::{Kind, Role};
-use crate::wire::scan::Span;
 
 /// The most changes in an overlay to which a stub is added; it must be read and
 /// rendered with every request. Results beyond it stay, or are hidden. Thinking
@@ -26,29 +27,37 @@ use crate::wire::scan::Span;
 /// takes no text.
 pub(super) const EDITS: usize = 20_000;
 
-/// What a reduction goes by.
-#[derive(Debug, Clone)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is a setting of its own"
-)]
-pub struct Settings {
-    /// The newest results that are never cleared.
-    pub keep_tool_uses: usize,
-    /// Tools whose results are never cleared.
-    pub exclude_tools: Vec<String>,
-    /// Whether results are cleared at all.
-    pub clear: bool,
+/// What is to be done.
+#[derive(Debug, Clone, Default)]
+pub struct Orders {
+    /// What is replaced, in any order.
+    pub replacements: Vec<Replacement>,
+    /// The size of each message as it is shown, in any unit.
+    pub weights: Vec<u64>,
+    /// What the messages should come down to by hiding old ones, in that unit;
+    /// none: nothing is hidden.
+    pub hide_to: Option<u64>,
     /// Messages at the end that stay as they are, if that is possible.
     pub tail_messages: usize,
-    /// Bytes that the view's messages should come down to.
-    pub target_bytes: usize,
     /// The model binds thinking to what stands before it.
     pub binds_thinking: bool,
     /// Thinking is switched on the older way.
     pub manual_thinking: bool,
     /// What is left out is kept, and may be promised.
     pub archives: bool,
+}
+
+/// Something that stands in for what a block holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The message and the block.
+    pub place: (usize, usize),
+    /// What it holds instead, as JSON.
+    pub with: String,
+    /// By how much that is smaller, in the unit of the weights.
+    pub spares: u64,
+    /// It is a part of what was there; else it only stands for it.
+    pub trims: bool,
 }
 
 /// Something that is left out, and where it stands in the body.
@@ -63,29 +72,42 @@ pub struct Draft {
     pub evicted: Vec<Evicted>,
     /// Results were cleared.
     pub cleared: bool,
+    /// Results were trimmed.
+    pub trimmed: bool,
     /// Messages were left out.
     pub truncated: bool,
     /// Thinking that was left out.
     pub thinking_dropped: usize,
     /// Thinking behind the change stays in the view although it does not fit.
     pub leaves_unfit_thinking: bool,
+    /// The first message that changes.
+    pub first: usize,
+    /// The size of all messages that are shown, in the unit of the weights.
+    pub weight: u64,
 }
 
-/// Makes the view of a history smaller; `None` if nothing can go.
+/// Carries orders out; `None` if nothing changes.
 pub fn reduce(
     conversation: &Conversation<'_>,
     current: &Overlay,
     tenant: ChainHash,
-    settings: &Settings,
+    orders: &Orders,
 ) -> Option<Draft> {
-    let mut work = Work::new(conversation, current, tenant, settings);
-    let cleared = settings.clear && work.clear();
-    let truncated = work.shown_bytes() > settings.target_bytes && work.truncate();
+    let mut work = Work::new(conversation, current, tenant, orders);
+    let (mut cleared, mut trimmed) = (false, false);
+    for replacement in &orders.replacements {
+        if work.replace(replacement).is_some() {
+            cleared |= !replacement.trims;
+            trimmed |= replacement.trims;
+        }
+    }
+    let too_large = |target: u64| work.shown() > target;
+    let truncated = orders.hide_to.is_some_and(too_large) && work.hide_old();
     let first = work.first?;
     let in_loop = conversation.is_in_tool_loop();
     let mut thinking_dropped = 0;
     let mut leaves_unfit_thinking = false;
-    if settings.binds_thinking {
+    if orders.binds_thinking {
         if in_loop {
             leaves_unfit_thinking = work.thinking_behind(first).next().is_some();
         } else {
@@ -94,11 +116,14 @@ pub fn reduce(
     }
     Some(Draft {
         evicted: std::mem::take(&mut work.evicted),
+        weight: work.shown(),
         overlay: work.overlay(),
         cleared,
+        trimmed,
         truncated,
         thinking_dropped,
         leaves_unfit_thinking,
+        first,
     })
 }
 
@@ -112,17 +137,8 @@ pub fn without_thinking(
     let edited = current.edits.first().map(|edit| edit.message as usize);
     let hidden = current.hides().then_some(current.head as usize);
     let first = edited.into_iter().chain(hidden).min()?;
-    let settings = Settings {
-        keep_tool_uses: 0,
-        exclude_tools: Vec::new(),
-        clear: false,
-        tail_messages: 0,
-        target_bytes: usize::MAX,
-        binds_thinking: true,
-        manual_thinking: false,
-        archives: false,
-    };
-    let mut work = Work::new(conversation, current, tenant, &settings);
+    let orders = Orders::default();
+    let mut work = Work::new(conversation, current, tenant, &orders);
     if work.drop_thinking(first) == 0 {
         return None;
     }
@@ -132,7 +148,8 @@ pub fn without_thinking(
 
 struct Work<'a> {
     conversation: &'a Conversation<'a>,
-    settings: &'a Settings,
+    orders: &'a Orders,
+    weights: Vec<u64>,
     tenant: ChainHash,
     edits: BTreeMap<(u32, u32), Change>,
     overlay: Overlay,
@@ -146,11 +163,12 @@ impl<'a> Work<'a> {
         conversation: &'a Conversation<'a>,
         current: &Overlay,
         tenant: ChainHash,
-        settings: &'a Settings,
+        orders: &'a Orders,
     ) -> Self {
         Self {
             conversation,
-            settings,
+            orders,
+            weights: orders.weights.clone(),
             tenant,
             edits: current
                 .edits
@@ -177,103 +195,58 @@ impl<'a> Work<'a> {
         id
     }
 
-    /// Puts stubs for old results.
-    fn clear(&mut self) -> bool {
-        let conversation = self.conversation;
-        let calls = conversation.calls();
-        let count = calls.len().saturating_sub(self.settings.keep_tool_uses);
-        let last = conversation.last_assistant().unwrap_or(0);
-        let mut any = false;
-        for call in calls.iter().take(count) {
-            if self.edits.len() >= EDITS {
-                break;
-            }
-            let old = |result: &(usize, usize)| (conversation.head()..last).contains(&result.0);
-            let Some(result) = call.result.filter(old) else {
-                continue;
-            };
-            any |= self.clear_one(call.used, result).is_some();
-        }
-        any
-    }
-
-    fn clear_one(&mut self, used: (usize, usize), result: (usize, usize)) -> Option<()> {
-        let conversation = self.conversation;
-        let block = conversation.block_at(result)?;
-        let place = (count(result.0), count(result.1));
-        let payload = block.payload?;
-        let untouchable = block.is_error
-            || block.has_tool_references
-            || self.edits.contains_key(&place)
-            || !self.overlay.shows(result.0);
-        let name = conversation.block_at(used)?.name?;
-        let name: String = serde_json::from_slice(name.of(conversation.bytes())).ok()?;
-        if untouchable || self.settings.exclude_tools.contains(&name) {
-            return None;
-        }
-        let bytes = payload.len();
-        let id = stub::blob_id(self.tenant, payload.of(conversation.bytes()));
-        let stub = stub::cleared(&name, bytes, self.settings.archives.then_some(id));
-        if bytes <= stub.len() {
+    fn replace(&mut self, replacement: &Replacement) -> Option<()> {
+        let Replacement {
+            place: (message, block),
+            with,
+            spares,
+            ..
+        } = replacement;
+        let payload = self.conversation.block_at((*message, *block))?.payload?;
+        let place = (count(*message), count(*block));
+        let crowded = self.edits.len() >= EDITS && !self.edits.contains_key(&place);
+        if crowded || !self.overlay.shows(*message) {
             return None;
         }
         self.evict(payload.range());
-        self.edits.insert(place, Change::Payload(stub));
-        self.changes_at(result.0);
+        self.edits.insert(place, Change::Payload(with.clone()));
+        if let Some(weight) = self.weights.get_mut(*message) {
+            *weight = weight.saturating_sub(*spares);
+        }
+        self.changes_at(*message);
         Some(())
     }
 
-    /// Bytes of the messages that are shown as they came, stubs counted.
-    fn shown_bytes(&self) -> usize {
-        let shown = (0..self.conversation.len()).filter(|at| self.overlay.shows(*at));
-        shown.map(|at| self.bytes_of(at)).sum::<usize>()
+    /// What is shown of the history, in the unit of the weights.
+    fn shown(&self) -> u64 {
+        let weights = self.weights.iter().enumerate();
+        weights
+            .filter(|(at, _)| self.overlay.shows(*at))
+            .map(|(_, weight)| *weight)
+            .sum()
     }
 
-    fn bytes_of(&self, at: usize) -> usize {
-        let whole = self
-            .conversation
-            .message(at)
-            .map_or(0, |message| message.span.len());
-        let range = (count(at), 0)..(count(at) + 1, 0);
-        let spared: usize = self
-            .edits
-            .range(range)
-            .map(|((_, block), change)| self.spared(at, *block, change))
-            .sum();
-        whole.saturating_sub(spared)
-    }
-
-    fn spared(&self, message: usize, block: u32, change: &Change) -> usize {
-        let Some(block) = self.conversation.block_at((message, block as usize)) else {
-            return 0;
-        };
-        let payload = block.payload.map_or(0, Span::len);
-        match change {
-            Change::Payload(with) => payload.saturating_sub(with.len()),
-            Change::Block(with) => block.span.len().saturating_sub(with.len()),
-            Change::Gone => block.span.len(),
-        }
+    fn weight(&self, at: usize) -> u64 {
+        self.weights.get(at).copied().unwrap_or(0)
     }
 
     /// Hides old messages behind a notice: as many as it takes, and no more.
-    fn truncate(&mut self) -> bool {
+    fn hide_old(&mut self) -> bool {
         let conversation = self.conversation;
         if conversation.head() == 0 {
             return false;
         }
-        let points = conversation.cut_points(self.settings.manual_thinking);
+        let points = conversation.cut_points(self.orders.manual_thinking);
         let from = self.overlay.cut.max(count(conversation.head())) as usize;
-        let head: usize = (0..conversation.head()).map(|at| self.bytes_of(at)).sum();
-        let room = self.settings.target_bytes.saturating_sub(head);
-        let latest = conversation
-            .len()
-            .saturating_sub(self.settings.tail_messages);
+        let head: u64 = (0..conversation.head()).map(|at| self.weight(at)).sum();
+        let room = self.orders.hide_to.unwrap_or(0).saturating_sub(head);
+        let latest = conversation.len().saturating_sub(self.orders.tail_messages);
         let later = || points.iter().copied().filter(|point| *point > from);
-        let mut tails = vec![0; conversation.len() + 1];
+        let mut tails = vec![0_u64; conversation.len() + 1];
         for at in (0..conversation.len()).rev() {
             let behind = tails.get(at + 1).copied().unwrap_or(0);
             if let Some(tail) = tails.get_mut(at) {
-                *tail = behind + self.bytes_of(at);
+                *tail = behind + self.weight(at);
             }
         }
         let fits = |point: &usize| tails.get(*point).is_some_and(|tail| *tail <= room);
@@ -315,7 +288,7 @@ impl<'a> Work<'a> {
             self.overlay.head = count(head);
         }
         self.overlay.segments.push(Segment {
-            block: stub::truncated(count(from), count(cut), self.settings.archives),
+            block: stub::truncated(count(from), count(cut), self.orders.archives),
             from: count(from),
             to: count(cut),
             origin: Origin::Truncated,

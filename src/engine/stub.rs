@@ -31,16 +31,66 @@ pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// What stands for the result of a tool, as a JSON string.
-pub fn cleared(tool: &str, bytes: usize, archived: Option<BlobId>) -> String {
-    let tool: String = tool.chars().take(64).collect();
+/// Something that gave way.
+#[derive(Debug, Clone, Copy)]
+pub struct Cleared<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// What it was asked for, in short; may be empty.
+    pub subject: &'a str,
+    /// Bytes that were there.
+    pub bytes: usize,
+    /// Why it went.
+    pub why: &'a str,
+    /// How it began, if that must not be lost.
+    pub beginning: &'a str,
+    /// The reference, if the content is kept.
+    pub archived: Option<BlobId>,
+}
+
+impl Cleared<'_> {
+    fn what(&self) -> String {
+        let tool: String = self.tool.chars().take(64).collect();
+        match self.subject {
+            "" => tool,
+            subject => format!("{tool} {subject}"),
+        }
+    }
+
+    fn kept(&self) -> String {
+        let kept = |id| format!("; archived as {}", reference(id));
+        self.archived.map_or(String::new(), kept)
+    }
+
+    /// What stands for a result, as a JSON string.
+    pub fn result(&self) -> String {
+        let beginning = match self.beginning {
+            "" => String::new(),
+            text => format!("; it began: {text}"),
+        };
+        let (what, bytes, why, kept) = (self.what(), self.bytes, self.why, self.kept());
+        quoted(&format!(
+            "[longhaul: the result of {what} ({bytes} bytes) was cleared: {why}{kept}{beginning}]"
+        ))
+    }
+
+    /// What stands for the input of a call, as a JSON object.
+    pub fn input(&self) -> String {
+        let (what, bytes, kept) = (self.what(), self.bytes, self.kept());
+        let text = format!("[the input of {what} ({bytes} bytes) was cleared{kept}]");
+        format!(r#"{{"longhaul":{}}}"#, quoted(&text))
+    }
+}
+
+/// What stands where the middle of a result was cut out, as plain text.
+pub fn trimmed(chars: usize, lines: usize, archived: Option<BlobId>) -> String {
     let kept = archived.map_or(String::new(), |id| {
-        format!("; archived as {}", reference(id))
+        format!(" The whole is archived as {}.", reference(id))
     });
-    quoted(&format!(
-        "[longhaul: the result of {tool} ({bytes} bytes) was cleared to save room, it is older \
-         than the results still shown{kept}]"
-    ))
+    format!(
+        "[longhaul: {chars} characters ({lines} lines) of this result were cut out here.{kept} Ask \
+         for a smaller part if you need what is missing.]"
+    )
 }
 
 /// What stands for messages that were left out, as a text block. Numbers count
@@ -90,8 +140,18 @@ mod tests {
     fn every_text_is_json_whatever_a_tool_is_called() {
         let id = blob_id(tenant("a"), b"x");
         for tool in ["Bash", "a\"b\\c\n\u{1}é", ""] {
-            let text: String = serde_json::from_str(&cleared(tool, 5, Some(id))).unwrap();
+            let stub = Cleared {
+                tool,
+                subject: tool,
+                bytes: 5,
+                why: "x",
+                beginning: tool,
+                archived: Some(id),
+            };
+            let text: String = serde_json::from_str(&stub.result()).unwrap();
             assert!(text.starts_with("[longhaul: ") && text.contains("5 bytes"));
+            let input: serde_json::Value = serde_json::from_str(&stub.input()).unwrap();
+            assert!(input.is_object());
         }
         for block in [truncated(1, 9, true).as_str(), EMPTIED, BEFORE, AFTER] {
             assert!(serde_json::from_str::<serde_json::Value>(block).is_ok());

@@ -1,0 +1,423 @@
+//! The tiers that need no model: clear, trim, and what is left when they are not
+//! enough.
+//!
+//! A survey lists what could go from a view and what each of it weighs; the
+//! policy says which of it goes; here the words are put in its place. Where a
+//! view must come down to some size whatever it takes, the tiers follow each
+//! other: results that were spared are trimmed, then old messages are hidden,
+//! and past everything else even the newest results are trimmed.
+
+use std::collections::BTreeMap;
+
+use super::candidates::{Candidate, Choice, How, Reason, candidates};
+use super::conversation::Conversation;
+use super::ids::{BlobId, ChainHash};
+use super::overlay::Overlay;
+use super::policy::{Item, Offer, Pass};
+use super::reduce::{Draft, Orders, Replacement, reduce};
+use super::stub::{self, Cleared};
+use super::trim::{Keep, trim};
+use super::weigh::{Weights, pictures};
+use crate::wire::body::Kind;
+
+/// Bytes of an input from which clearing it is worth the while.
+const LARGE_INPUT: usize = 1024;
+/// Tokens that a stub takes, about.
+const STUB_TOKENS: u64 = 60;
+/// How much of an error is kept: lines, and characters.
+const ERROR: (usize, usize) = (3, 300);
+/// What is kept of the newest results when nothing else is left, in steps.
+const LAST_RESORT: [usize; 3] = [8_000, 2_000, 500];
+
+/// What a pass goes by.
+#[derive(Debug, Clone, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own"
+)]
+pub struct Settings {
+    /// Whether results are cleared at all.
+    pub clear: bool,
+    /// The newest results that are never cleared.
+    pub keep_tool_uses: usize,
+    /// Tools whose results are never touched.
+    pub exclude_tools: Vec<String>,
+    /// Whether results that later ones replace go first.
+    pub supersede: bool,
+    /// Whose inputs are cleared with their results.
+    pub clear_inputs: Inputs,
+    /// How oversized results are trimmed; none: not at all.
+    pub trim: Option<Trims>,
+    /// Messages at the end that stay as they are, if that is possible.
+    pub tail_messages: usize,
+    /// The model binds thinking to what stands before it.
+    pub binds_thinking: bool,
+    /// Thinking is switched on the older way.
+    pub manual_thinking: bool,
+    /// What is left out is kept, and may be promised.
+    pub archives: bool,
+}
+
+/// Whose inputs are cleared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Inputs {
+    /// No tool's.
+    #[default]
+    None,
+    /// Every tool's.
+    All,
+    /// Those of these tools.
+    Of(Vec<String>),
+}
+
+impl Inputs {
+    fn of(&self, tool: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Of(tools) => tools.iter().any(|name| name == tool),
+        }
+    }
+}
+
+/// How oversized results are trimmed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trims {
+    /// Characters from which a result is oversized.
+    pub max_chars: usize,
+    /// What is kept, by tool: head and tail.
+    pub tools: BTreeMap<String, (usize, usize)>,
+}
+
+impl Trims {
+    /// What is kept of a tool's results. Of one that is not listed, a fifth of
+    /// the limit at either end.
+    fn keep(&self, tool: &str) -> Keep {
+        let each = self.max_chars / 5;
+        let (head, tail) = self.tools.get(tool).copied().unwrap_or((each, each));
+        Keep {
+            max_chars: self.max_chars,
+            head,
+            tail,
+        }
+    }
+}
+
+/// What could go from a view.
+pub struct Survey<'a> {
+    conversation: &'a Conversation<'a>,
+    current: &'a Overlay,
+    tenant: ChainHash,
+    settings: &'a Settings,
+    candidates: Vec<Candidate>,
+    weights: Weights,
+}
+
+impl<'a> Survey<'a> {
+    /// Looks a view over whose messages come to so many tokens.
+    pub fn new(
+        conversation: &'a Conversation<'a>,
+        current: &'a Overlay,
+        tenant: ChainHash,
+        settings: &'a Settings,
+        tokens: u64,
+    ) -> Self {
+        let choice = Choice {
+            keep_tool_uses: settings.keep_tool_uses,
+            exclude_tools: &settings.exclude_tools,
+            supersede: settings.supersede,
+        };
+        let mut candidates = if settings.clear {
+            candidates(conversation, current, &choice)
+        } else {
+            Vec::new()
+        };
+        let weights = Weights::new(conversation, current, tokens);
+        candidates.retain(|candidate| weights.block(candidate.result) > STUB_TOKENS);
+        Self {
+            conversation,
+            current,
+            tenant,
+            settings,
+            candidates,
+            weights,
+        }
+    }
+
+    /// What the policy chooses from.
+    pub fn offer(&self) -> Offer {
+        let item = |candidate: &Candidate| {
+            let result = self.weights.block(candidate.result) - STUB_TOKENS;
+            let input = self.input_of(candidate).map_or(0, |_| {
+                let whole = self.weights.block(candidate.used);
+                whole.saturating_sub(STUB_TOKENS)
+            });
+            Item {
+                message: if input > 0 {
+                    candidate.used.0
+                } else {
+                    candidate.result.0
+                },
+                frees: result + input,
+                useless: candidate.reason < Reason::Old,
+                images: pictures(self.conversation, candidate.result),
+            }
+        };
+        let in_loop = self.conversation.is_in_tool_loop();
+        let thinking = if self.settings.binds_thinking && !in_loop {
+            Weights::behind(&self.weights.thinking)
+        } else {
+            Vec::new()
+        };
+        Offer {
+            items: self.candidates.iter().map(item).collect(),
+            behind: Weights::behind(&self.weights.messages),
+            thinking,
+            images: self.weights.images,
+        }
+    }
+
+    /// The input of a call that goes with its result, if it does.
+    fn input_of(&self, candidate: &Candidate) -> Option<std::ops::Range<usize>> {
+        let Candidate { used, tool, .. } = candidate;
+        let last = self.conversation.last_assistant();
+        let input = self.conversation.block_at(*used)?.payload?;
+        let goes = self.settings.clear_inputs.of(tool)
+            && input.len() >= LARGE_INPUT
+            && Some(used.0) != last
+            && used.0 >= self.conversation.head()
+            && self.current.change_at(used.0, used.1).is_none();
+        goes.then(|| input.range())
+    }
+
+    /// Carries a decision out. `fits` is the size that can be sent at all; both
+    /// it and what the pass must reach are tokens of the messages alone.
+    pub fn draft(&self, pass: &Pass, must_reach: Option<u64>, fits: u64) -> Option<Draft> {
+        let mut orders = self.orders();
+        let taken = pass.take.iter().filter_map(|at| self.candidates.get(*at));
+        for candidate in taken {
+            orders.replacements.extend(self.stub(candidate));
+            orders.replacements.extend(self.input_stub(candidate));
+        }
+        let draft = self.reduce(&orders);
+        let Some(target) = must_reach else {
+            return draft;
+        };
+        let before: u64 = self.weights.messages.iter().sum();
+        let size = |draft: &Option<Draft>| draft.as_ref().map_or(before, |draft| draft.weight);
+        if size(&draft) <= target {
+            return draft;
+        }
+        let last = self.conversation.last_assistant().unwrap_or(0);
+        if let Some(trims) = &self.settings.trim {
+            orders
+                .replacements
+                .extend(self.spared(&pass.take, trims, self.conversation.head()..last));
+        }
+        orders.hide_to = Some(target);
+        let mut draft = self.reduce(&orders);
+        for left in LAST_RESORT {
+            if size(&draft) <= fits {
+                break;
+            }
+            let all = Trims {
+                max_chars: left * 3,
+                tools: BTreeMap::from([(String::new(), (left, left))]),
+            };
+            let newest = self.trims(last..self.conversation.len(), &|_| Keep {
+                max_chars: all.max_chars,
+                head: left,
+                tail: left,
+            });
+            let mut orders = orders.clone();
+            orders.replacements.extend(newest);
+            draft = self.reduce(&orders);
+        }
+        draft
+    }
+
+    /// What is trimmed because it came oversized, from some message on. `None`
+    /// if nothing is.
+    pub fn arrivals(&self, from: usize) -> Vec<Replacement> {
+        let Some(trims) = &self.settings.trim else {
+            return Vec::new();
+        };
+        let keep = |tool: &str| trims.keep(tool);
+        self.trims(from..self.conversation.len(), &keep)
+    }
+
+    /// A draft of nothing but these.
+    pub fn only(&self, replacements: Vec<Replacement>) -> Option<Draft> {
+        let mut orders = self.orders();
+        orders.replacements = replacements;
+        self.reduce(&orders)
+    }
+
+    fn orders(&self) -> Orders {
+        Orders {
+            replacements: Vec::new(),
+            weights: self.weights.messages.clone(),
+            hide_to: None,
+            tail_messages: self.settings.tail_messages,
+            binds_thinking: self.settings.binds_thinking,
+            manual_thinking: self.settings.manual_thinking,
+            archives: self.settings.archives,
+        }
+    }
+
+    fn reduce(&self, orders: &Orders) -> Option<Draft> {
+        reduce(self.conversation, self.current, self.tenant, orders)
+    }
+
+    fn archived(&self, content: &[u8]) -> Option<BlobId> {
+        let id = || stub::blob_id(self.tenant, content);
+        self.settings.archives.then(id)
+    }
+
+    fn stub(&self, candidate: &Candidate) -> Option<Replacement> {
+        let block = self.conversation.block_at(candidate.result)?;
+        let payload = block.payload?.of(self.conversation.bytes());
+        let beginning = if candidate.is_error {
+            first_lines(payload)
+        } else {
+            String::new()
+        };
+        let with = Cleared {
+            tool: &candidate.tool,
+            subject: &candidate.subject,
+            bytes: payload.len(),
+            why: why(candidate.reason),
+            beginning: &beginning,
+            archived: self.archived(payload),
+        }
+        .result();
+        let tokens = self.weights.of_text(&with);
+        let shown = self.weights.block(candidate.result);
+        (with.len() < payload.len()).then(|| Replacement {
+            place: candidate.result,
+            spares: shown.saturating_sub(tokens),
+            with,
+            trims: false,
+        })
+    }
+
+    fn input_stub(&self, candidate: &Candidate) -> Option<Replacement> {
+        let input = self.input_of(candidate)?;
+        let content = self.conversation.bytes().get(input)?;
+        let with = Cleared {
+            tool: &candidate.tool,
+            subject: &candidate.subject,
+            bytes: content.len(),
+            why: "",
+            beginning: "",
+            archived: self.archived(content),
+        }
+        .input();
+        let tokens = self.weights.of_text(&with);
+        let shown = self.weights.block(candidate.used);
+        Some(Replacement {
+            place: candidate.used,
+            spares: shown.saturating_sub(tokens),
+            with,
+            trims: false,
+        })
+    }
+
+    /// Results that were not taken, trimmed harder than on arrival.
+    fn spared(
+        &self,
+        taken: &[usize],
+        trims: &Trims,
+        messages: std::ops::Range<usize>,
+    ) -> Vec<Replacement> {
+        let taken = taken.iter().filter_map(|at| self.candidates.get(*at));
+        let gone: std::collections::HashSet<_> = taken.map(|taken| taken.result).collect();
+        let keep = |tool: &str| {
+            let keep = trims.keep(tool);
+            Keep {
+                max_chars: keep.head + keep.tail + keep.max_chars / 10,
+                ..keep
+            }
+        };
+        let mut trims = self.trims(messages, &keep);
+        trims.retain(|trim| !gone.contains(&trim.place));
+        trims
+    }
+
+    /// The results of some messages, trimmed.
+    fn trims(
+        &self,
+        messages: std::ops::Range<usize>,
+        keep: &dyn Fn(&str) -> Keep,
+    ) -> Vec<Replacement> {
+        let oversized = |place: (usize, usize)| {
+            let block = self.conversation.block_at(place)?;
+            let payload = block.payload?;
+            let shown = self.current.change_at(place.0, place.1).is_none();
+            (block.kind == Kind::ToolResult && !block.has_tool_references && shown)
+                .then_some(payload)
+        };
+        // Whose results they are is only asked where one is large.
+        let mut found = Vec::new();
+        let large = messages.clone().any(|at| {
+            let blocks = self.conversation.blocks(at).len();
+            let mut places = (0..blocks).map(|index| (at, index));
+            places.any(|place| oversized(place).is_some_and(|payload| payload.len() > LARGE_INPUT))
+        });
+        if !large {
+            return found;
+        }
+        let bytes = self.conversation.bytes();
+        for call in self.conversation.calls() {
+            let Some(place) = call.result.filter(|place| messages.contains(&place.0)) else {
+                continue;
+            };
+            let name = self.conversation.block_at(call.used).and_then(|b| b.name);
+            let name = name.and_then(|name| serde_json::from_slice::<String>(name.of(bytes)).ok());
+            let (Some(name), Some(payload)) = (name, oversized(place)) else {
+                continue;
+            };
+            if self.settings.exclude_tools.contains(&name) {
+                continue;
+            }
+            let payload = payload.of(bytes);
+            let notice = |cut: super::trim::Cut| {
+                stub::trimmed(cut.cut_chars, cut.cut_lines, self.archived(payload))
+            };
+            if let Some(with) = trim(payload, keep(&name), notice) {
+                let shown = self.weights.block(place);
+                let left = u128::from(shown) * with.len() as u128 / payload.len().max(1) as u128;
+                found.push(Replacement {
+                    place,
+                    spares: shown.saturating_sub(u64::try_from(left).unwrap_or(shown)),
+                    with,
+                    trims: true,
+                });
+            }
+        }
+        found
+    }
+}
+
+fn why(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Superseded { how, .. } => match how {
+            How::ReadAgain => "the same was read again later",
+            How::WrittenLater => "the file was written anew later",
+            How::RunAgain => "the same call was made again later",
+        },
+        Reason::Duplicate { .. } => "the same content is shown further down",
+        Reason::Old => "it is older than the results still shown",
+    }
+}
+
+/// The first lines of a result that tells of an error.
+fn first_lines(payload: &[u8]) -> String {
+    let value: serde_json::Value = serde_json::from_slice(payload).unwrap_or_default();
+    let blocks = value.as_array().into_iter().flatten();
+    let mut texts = blocks.filter_map(|block| block.get("text")?.as_str());
+    let text = value.as_str().or_else(|| texts.next()).unwrap_or_default();
+    let (lines, chars) = ERROR;
+    let lines: Vec<&str> = text.trim().lines().take(lines).collect();
+    lines.join("\n").chars().take(chars).collect()
+}
