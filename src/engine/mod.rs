@@ -22,4 +22,5 @@ pub mod render;
 pub mod request;
 pub mod stub;
 pub mod swift;
+pub mod trim;
 pub mod view;
