@@ -25,5 +25,6 @@ pub mod request;
 pub mod stub;
 pub mod swift;
 pub mod tiers;
+pub mod trim;
 pub mod view;
 pub mod weigh;
