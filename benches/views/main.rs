@@ -27,7 +27,7 @@ use longhaul::engine::cache_marks::Basis;
 use longhaul::engine::conversation::Conversation;
 use longhaul::engine::measure::{BUDGET, Counter, Size, raw_base};
 use longhaul::engine::overlay::Overlay;
-use longhaul::engine::reduce::{Settings, reduce};
+use longhaul::engine::tiers::{Settings, Survey};
 use longhaul::engine::view::{Recipe, View};
 use longhaul::engine::{chain, swift};
 use longhaul::wire::body::Body;
@@ -56,18 +56,16 @@ fn row<'a, T>(name: &'a str, mut work: impl FnMut() -> T + 'a) -> Row<'a> {
 /// An overlay as a pass would make it: stubs, and the older half hidden.
 fn overlay(bytes: &[u8], body: &Body) -> Option<Overlay> {
     let settings = Settings {
-        keep_tool_uses: 3,
-        exclude_tools: Vec::new(),
         clear: true,
+        keep_tool_uses: 3,
         tail_messages: 10,
-        target_bytes: bytes.len() / 4,
-        binds_thinking: false,
-        manual_thinking: false,
         archives: true,
+        ..Settings::default()
     };
-    let conversation = Conversation::new(bytes, body);
+    let (conversation, none) = (Conversation::new(bytes, body), Overlay::default());
     let tenant = chain::start("tenant");
-    let draft = reduce(&conversation, &Overlay::default(), tenant, &settings)?;
+    let survey = Survey::in_bytes(&conversation, &none, tenant, &settings);
+    let draft = survey.everything(bytes.len() as u64 / 4)?;
     Some(draft.overlay)
 }
 

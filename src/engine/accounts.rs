@@ -148,7 +148,10 @@ mod tests {
     }
 
     fn prices() -> (Prices, Rates) {
-        let prices = Models::default().lookup("claude-opus-4-8").prices.unwrap();
+        let prices = Models::default()
+            .lookup("claude-opus-4-8")
+            .prices(0)
+            .unwrap();
         (prices, Rates::new(&prices, None))
     }
 

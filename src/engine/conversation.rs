@@ -131,6 +131,11 @@ impl<'a> Conversation<'a> {
         stopped || turn.any(|at| self.has(at, Kind::ToolResult))
     }
 
+    /// Whether any thinking is in it.
+    pub fn thinks(&self) -> bool {
+        (0..self.len()).any(|at| self.has(at, Kind::Thinking))
+    }
+
     /// Whether a tail may start at this message.
     pub fn is_cut_point(&self, at: usize, manual_thinking: bool) -> bool {
         if at <= self.head || self.last_assistant.is_none_or(|last| at > last) {

@@ -11,7 +11,8 @@ use super::chain;
 use super::conversation::Conversation;
 use super::legal::faults;
 use super::overlay::{Change, Edit, Overlay};
-use super::reduce::{EDITS, Settings, reduce};
+use super::reduce::EDITS;
+use super::testing::{Settings, reduce};
 use crate::wire::body::Body;
 
 const USER: &str = r#"{"role":"user","content":"go"}"#;

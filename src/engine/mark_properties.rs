@@ -9,7 +9,7 @@ use super::cache_marks::Basis;
 use super::conversation::Conversation;
 use super::overlay::Overlay;
 use super::properties::{body, drafted, history, settings};
-use super::reduce::Settings;
+use super::testing::Settings;
 use super::view::{Recipe, View};
 use crate::wire::body::Body;
 

@@ -4,7 +4,9 @@
 //! decision is returned as a value for the shell to carry out.
 
 pub mod accounts;
+pub mod acts;
 pub mod cache_marks;
+pub mod candidates;
 pub mod chain;
 pub mod conversation;
 pub mod figures;
@@ -24,6 +26,8 @@ pub mod render;
 pub mod request;
 pub mod stub;
 pub mod swift;
+#[cfg(test)]
+mod testing;
 pub mod tiers;
 pub mod trim;
 pub mod view;

@@ -15,7 +15,8 @@ use super::chain;
 use super::conversation::Conversation;
 use super::legal::faults;
 use super::overlay::{Change, Edit, Overlay};
-use super::reduce::{Draft, Settings, reduce, without_thinking};
+use super::reduce::{Draft, without_thinking};
+use super::testing::{Settings, reduce};
 use super::view::{Recipe, View};
 use crate::wire::body::{Body, Kind};
 

@@ -70,12 +70,8 @@ pub struct Draft {
     pub overlay: Overlay,
     /// What it leaves out that the one before did not.
     pub evicted: Vec<Evicted>,
-    /// Results were cleared.
-    pub cleared: bool,
-    /// Results were trimmed.
-    pub trimmed: bool,
-    /// Messages were left out.
-    pub truncated: bool,
+    /// What it frees, by kind.
+    pub freed: Freed,
     /// Thinking that was left out.
     pub thinking_dropped: usize,
     /// Thinking behind the change stays in the view although it does not fit.
@@ -86,6 +82,18 @@ pub struct Draft {
     pub weight: u64,
 }
 
+/// What a draft frees, by kind, in the unit of the weights; `None`: nothing of
+/// that kind was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Freed {
+    /// By clearing results.
+    pub cleared: Option<u64>,
+    /// By trimming them.
+    pub trimmed: Option<u64>,
+    /// By leaving messages out.
+    pub truncated: Option<u64>,
+}
+
 /// Carries orders out; `None` if nothing changes.
 pub fn reduce(
     conversation: &Conversation<'_>,
@@ -94,15 +102,21 @@ pub fn reduce(
     orders: &Orders,
 ) -> Option<Draft> {
     let mut work = Work::new(conversation, current, tenant, orders);
-    let (mut cleared, mut trimmed) = (false, false);
+    let mut freed = Freed::default();
     for replacement in &orders.replacements {
         if work.replace(replacement).is_some() {
-            cleared |= !replacement.trims;
-            trimmed |= replacement.trims;
+            let kind = if replacement.trims {
+                &mut freed.trimmed
+            } else {
+                &mut freed.cleared
+            };
+            *kind = Some(kind.unwrap_or(0) + replacement.spares);
         }
     }
-    let too_large = |target: u64| work.shown() > target;
-    let truncated = orders.hide_to.is_some_and(too_large) && work.hide_old();
+    let shown = work.shown();
+    if orders.hide_to.is_some_and(|target| shown > target) && work.hide_old() {
+        freed.truncated = Some(shown.saturating_sub(work.shown()));
+    }
     let first = work.first?;
     let in_loop = conversation.is_in_tool_loop();
     let mut thinking_dropped = 0;
@@ -118,9 +132,7 @@ pub fn reduce(
         evicted: std::mem::take(&mut work.evicted),
         weight: work.shown(),
         overlay: work.overlay(),
-        cleared,
-        trimmed,
-        truncated,
+        freed,
         thinking_dropped,
         leaves_unfit_thinking,
         first,

@@ -1,9 +1,10 @@
 //! What a reduction takes, and what it leaves alone.
 
-use super::*;
+use super::{Conversation, Draft, Overlay, stub};
 use crate::engine::chain;
 use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::render::render;
+use crate::engine::testing::{Settings, reduce};
 use crate::wire::body::Body;
 use crate::wire::splice::{joined, splice};
 use bytes::Bytes;
@@ -90,7 +91,7 @@ fn old_results_get_stubs_and_the_newest_stay() {
     let made = reduced(&session(4, "Bash", false), &Overlay::default(), &settings()).unwrap();
     assert_eq!(made.draft.overlay.stubs(), 3);
     assert_eq!(made.draft.evicted.len(), 3);
-    assert!(made.draft.cleared && !made.draft.truncated);
+    assert!(made.draft.freed.cleared.is_some() && made.draft.freed.truncated.is_none());
     assert_eq!(text(&made.view).matches("was cleared").count(), 3);
     assert!(text(&made.view[8..]).contains("long long"));
 }
@@ -111,7 +112,7 @@ fn what_does_not_fit_is_hidden_behind_a_notice_and_a_later_pass_appends_another(
         ..settings()
     };
     let first = reduced(&session(10, "Keep", false), &Overlay::default(), &small).unwrap();
-    assert!(first.draft.truncated && !first.draft.cleared);
+    assert!(first.draft.freed.truncated.is_some() && first.draft.freed.cleared.is_none());
     assert_eq!(first.draft.overlay.segments.len(), 1);
     let (head, cut) = (first.draft.overlay.head, first.draft.overlay.cut);
     assert_eq!(first.draft.evicted.len(), (cut - head) as usize);

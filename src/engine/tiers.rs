@@ -13,7 +13,7 @@ use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
 use super::overlay::Overlay;
-use super::policy::{Item, Offer, Pass};
+use super::policy::{Item, Offer};
 use super::reduce::{Draft, Orders, Replacement, reduce};
 use super::stub::{self, Cleared};
 use super::trim::{Keep, trim};
@@ -122,6 +122,28 @@ impl<'a> Survey<'a> {
         settings: &'a Settings,
         tokens: u64,
     ) -> Self {
+        let weights = Weights::new(conversation, current, tokens);
+        Self::weighed(conversation, current, tenant, settings, weights)
+    }
+
+    /// The same in bytes.
+    pub fn in_bytes(
+        conversation: &'a Conversation<'a>,
+        current: &'a Overlay,
+        tenant: ChainHash,
+        settings: &'a Settings,
+    ) -> Self {
+        let weights = Weights::in_bytes(conversation, current);
+        Self::weighed(conversation, current, tenant, settings, weights)
+    }
+
+    fn weighed(
+        conversation: &'a Conversation<'a>,
+        current: &'a Overlay,
+        tenant: ChainHash,
+        settings: &'a Settings,
+        weights: Weights,
+    ) -> Self {
         let choice = Choice {
             keep_tool_uses: settings.keep_tool_uses,
             exclude_tools: &settings.exclude_tools,
@@ -132,7 +154,6 @@ impl<'a> Survey<'a> {
         } else {
             Vec::new()
         };
-        let weights = Weights::new(conversation, current, tokens);
         candidates.retain(|candidate| weights.block(candidate.result) > STUB_TOKENS);
         Self {
             conversation,
@@ -190,11 +211,25 @@ impl<'a> Survey<'a> {
         goes.then(|| input.range())
     }
 
-    /// Carries a decision out. `fits` is the size that can be sent at all; both
-    /// it and what the pass must reach are tokens of the messages alone.
-    pub fn draft(&self, pass: &Pass, must_reach: Option<u64>, fits: u64) -> Option<Draft> {
+    /// Everything that may go, and whatever else it takes to come down to a size.
+    pub fn everything(&self, target: u64) -> Option<Draft> {
+        let all: Vec<usize> = (0..self.candidates.len()).collect();
+        self.draft(&all, Vec::new(), Some(target), u64::MAX)
+    }
+
+    /// Carries a decision out: what is taken of the offer, what is trimmed as it
+    /// arrives, and what must be reached by whatever means. `fits` is the size
+    /// that can be sent at all; both are tokens of the messages alone.
+    pub fn draft(
+        &self,
+        take: &[usize],
+        arrivals: Vec<Replacement>,
+        must_reach: Option<u64>,
+        fits: u64,
+    ) -> Option<Draft> {
         let mut orders = self.orders();
-        let taken = pass.take.iter().filter_map(|at| self.candidates.get(*at));
+        orders.replacements = arrivals;
+        let taken = take.iter().filter_map(|at| self.candidates.get(*at));
         for candidate in taken {
             orders.replacements.extend(self.stub(candidate));
             orders.replacements.extend(self.input_stub(candidate));
@@ -212,7 +247,7 @@ impl<'a> Survey<'a> {
         if let Some(trims) = &self.settings.trim {
             orders
                 .replacements
-                .extend(self.spared(&pass.take, trims, self.conversation.head()..last));
+                .extend(self.spared(take, trims, self.conversation.head()..last));
         }
         orders.hide_to = Some(target);
         let mut draft = self.reduce(&orders);
@@ -220,12 +255,8 @@ impl<'a> Survey<'a> {
             if size(&draft) <= fits {
                 break;
             }
-            let all = Trims {
-                max_chars: left * 3,
-                tools: BTreeMap::from([(String::new(), (left, left))]),
-            };
             let newest = self.trims(last..self.conversation.len(), &|_| Keep {
-                max_chars: all.max_chars,
+                max_chars: left * 3,
                 head: left,
                 tail: left,
             });
@@ -236,21 +267,13 @@ impl<'a> Survey<'a> {
         draft
     }
 
-    /// What is trimmed because it came oversized, from some message on. `None`
-    /// if nothing is.
+    /// What is trimmed because it came oversized, from some message on.
     pub fn arrivals(&self, from: usize) -> Vec<Replacement> {
         let Some(trims) = &self.settings.trim else {
             return Vec::new();
         };
         let keep = |tool: &str| trims.keep(tool);
         self.trims(from..self.conversation.len(), &keep)
-    }
-
-    /// A draft of nothing but these.
-    pub fn only(&self, replacements: Vec<Replacement>) -> Option<Draft> {
-        let mut orders = self.orders();
-        orders.replacements = replacements;
-        self.reduce(&orders)
     }
 
     fn orders(&self) -> Orders {

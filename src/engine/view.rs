@@ -108,6 +108,11 @@ impl View {
         }
     }
 
+    /// Its bytes, counted.
+    pub fn size(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.len() as u64).sum()
+    }
+
     /// All of it in one piece.
     pub fn bytes(&self) -> Bytes {
         joined(&self.pieces)

@@ -81,6 +81,38 @@ impl Weights {
         }
     }
 
+    /// Weighs in bytes: for what is limited by them, and not by tokens.
+    pub fn in_bytes(conversation: &Conversation<'_>, overlay: &Overlay) -> Self {
+        let mut weights = Self {
+            messages: vec![0; conversation.len()],
+            thinking: vec![0; conversation.len()],
+            scale: (3, 1),
+            ..Self::default()
+        };
+        for at in (0..conversation.len()).filter(|at| overlay.shows(*at)) {
+            let message = conversation.message(at);
+            let mut sum = message.map_or(0, |message| message.span.len() as u64);
+            for (index, block) in conversation.blocks(at).iter().enumerate() {
+                let whole = block.span.len() as u64;
+                let payload = block.payload.map_or(0, |payload| payload.len() as u64);
+                let left = match overlay.change_at(at, index) {
+                    None => whole,
+                    Some(Change::Gone) => 0,
+                    Some(Change::Block(with)) => with.len() as u64,
+                    Some(Change::Payload(with)) => whole - payload + with.len() as u64,
+                };
+                sum = sum.saturating_sub(whole) + left;
+                weights.images += pictures(conversation, (at, index));
+                // The scale is for text of ours, which is counted in thirds.
+                weights.blocks.insert((at, index), left.div_ceil(3));
+            }
+            if let Some(slot) = weights.messages.get_mut(at) {
+                *slot = sum;
+            }
+        }
+        weights
+    }
+
     /// Tokens of a tool's call or result, as it is shown.
     pub fn block(&self, place: (usize, usize)) -> u64 {
         let raw = self.blocks.get(&place).copied().unwrap_or(0);

@@ -12,6 +12,7 @@
 
 pub mod adopt;
 mod build;
+mod consider;
 #[cfg(test)]
 mod forgetful;
 pub mod known;
@@ -23,6 +24,7 @@ pub mod prepare;
 pub mod recognise;
 pub mod refused;
 pub mod standing;
+mod take_over;
 pub mod tenants;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

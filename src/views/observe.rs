@@ -8,8 +8,10 @@
 use super::Views;
 use super::learned::Quirk;
 use super::prepare::Prepared;
+use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;
 use crate::engine::measure::{Anchor, Size};
+use crate::engine::policy::{Cache, Rates};
 use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
 use crate::store::{MarkRow, Moment};
@@ -29,6 +31,8 @@ pub struct Sent {
     estimate: u64,
     anchor: Option<Anchor>,
     lessons: Vec<Quirk>,
+    sending: Sending,
+    billed: bool,
     /// The session, for the log.
     pub session: String,
     /// The view, for the log.
@@ -38,7 +42,12 @@ pub struct Sent {
 }
 
 impl From<Prepared> for Sent {
-    fn from(prepared: Prepared) -> Self {
+    fn from(mut prepared: Prepared) -> Self {
+        let Prepared { original, sent, .. } = &prepared;
+        prepared.figures.removed = match &prepared.overlay {
+            Some(_) => original.tokens.saturating_sub(sent.tokens),
+            None => 0,
+        };
         let recognised = &prepared.recognised;
         // Only an ordinary request is the conversation going on.
         let parent = prepared
@@ -56,6 +65,11 @@ impl From<Prepared> for Sent {
             session: prepared.session(),
             shape: prepared.shape(),
             compaction: prepared.compaction(),
+            sending: Sending {
+                removed: prepared.figures.removed,
+                ..prepared.sending
+            },
+            billed: false,
             figures: prepared.figures,
             anchor: prepared.anchor,
             lessons: prepared
@@ -84,6 +98,7 @@ impl Views {
 
     /// A reply has ended, whole or not.
     pub fn ended(&self, sent: &mut Sent, reply: &Reply) {
+        self.bill(sent, reply);
         self.keep(sent, reply);
         let Some(prompt) = sent.figures.prompt else {
             return;
@@ -100,11 +115,53 @@ impl Views {
         self.note(self.learned.accepted(&sent.model, prompt));
     }
 
+    /// Reckons what the request cost and saved, and whether what was predicted
+    /// of the cache came true.
+    fn bill(&self, sent: &mut Sent, reply: &Reply) {
+        let Some(prompt) = reply.usage.prompt().filter(|tokens| *tokens > 0) else {
+            return;
+        };
+        if std::mem::replace(&mut sent.billed, true) {
+            return;
+        }
+        let Sent {
+            sending,
+            figures,
+            model,
+            ..
+        } = sent;
+        let called = reply.tool_calls.iter().map(|call| call.name.clone());
+        let output = reply.usage.output.unwrap_or(0);
+        figures.recent.replied(output, called);
+        self.metrics.cache_read_ratio(&reply.usage);
+        if let Some(cause) = sending.broken(&reply.usage) {
+            self.metrics.prefix_break(cause.label());
+        }
+        if sending.cache == Cache::Cold && sending.cached > 0 {
+            // System and tools may be kept alive by other sessions.
+            let read = reply.usage.cache_read.unwrap_or(0);
+            let base = figures.sizes().map_or(0, |(_, view)| view.base.raw.total());
+            let right = read <= base + base / 4 + 1_000;
+            figures.course.predicted(right);
+            self.metrics.cold_prediction(right);
+        }
+        let Some(prices) = self.config.models.lookup(model).prices(prompt) else {
+            return;
+        };
+        let lifetime = figures.lifetime.map(std::time::Duration::from_secs);
+        let rates = Rates::new(&prices, lifetime);
+        let saved = sending.saved(&reply.usage, &prices, &rates);
+        figures.course.billed(cost(&reply.usage, &prices), saved);
+        self.metrics.saved(self.config.models.label(model), saved);
+    }
+
     fn keep(&self, sent: &mut Sent, reply: &Reply) {
         let figures = &mut sent.figures;
         figures.prompt = reply.usage.prompt().filter(|tokens| *tokens > 0);
         figures.output = reply.usage.output;
         figures.cache_read = reply.usage.cache_read;
+        let written = reply.usage.cache_write.unwrap_or(0);
+        figures.cached = reply.usage.cache_read.map(|read| read + written);
         let calls = reply.tool_calls.iter().map(|call| call.id.clone());
         let names = reply.id.iter().cloned().chain(calls);
         figures.reply = names.take(FINGERPRINT).collect();

@@ -7,68 +7,87 @@
 
 use std::sync::Arc;
 
-use super::build::{Built, COUNTING, Plan, of_body, taken_apart};
+use super::build::{Built, Plan};
+use super::consider::Checked;
 use super::learned::Quirk;
 use super::prepare::Prepared;
-use super::recognise::Recognised;
-use super::{Fault, Views, compute};
+use super::{Fault, Views};
 use crate::config::Mode;
-use crate::engine::cache_marks::Basis;
-use crate::engine::chain;
-use crate::engine::conversation::Conversation;
 use crate::engine::figures::Figures;
-use crate::engine::ids::{ChainHash, OverlayId};
-use crate::engine::legal::{faults, keeps_newest};
-use crate::engine::measure::{self, Size};
-use crate::engine::overlay::Overlay;
-use crate::engine::reduce::{Draft, Evicted, Settings, reduce};
-use crate::engine::view::{Recipe, View};
+use crate::engine::ids::OverlayId;
+use crate::engine::measure;
+use crate::engine::policy::{Ask, Decision};
+use crate::engine::reduce::{Evicted, Freed};
 use crate::store::{Commit, Committed, MarkRow, StoreError};
 
-/// A draft whose view has been looked at.
-struct Checked {
-    draft: Draft,
-    hash: ChainHash,
-    size: Size,
-}
-
 impl Views {
-    /// Makes the view of a request smaller. Whatever goes wrong, the request
-    /// keeps the view it has.
-    pub(super) async fn pass(&self, prepared: &mut Prepared) {
-        let outcome = match self.try_pass(prepared).await {
-            Ok(outcome) => outcome,
-            Err(fault) => {
-                self.metrics.fail_open(fault.stage());
-                tracing::error!(error = %fault, "a pass failed, the view stays as it is");
-                "failed"
-            }
-        };
-        for kind in prepared.kinds.iter().copied() {
-            self.metrics.compaction(kind, "manual", outcome);
-        }
-        if outcome != "committed" {
-            prepared.kinds.clear();
+    /// Makes the view of a request smaller, if the policy finds that it should
+    /// be. Whatever goes wrong, the request keeps the view it has.
+    pub(super) async fn pass(&self, prepared: &mut Prepared, asked: Option<Ask>) {
+        if let Err(fault) = self.try_pass(prepared, asked).await {
+            self.metrics.fail_open(fault.stage());
+            tracing::error!(error = %fault, "a pass failed, the view stays as it is");
         }
     }
 
-    async fn try_pass(&self, prepared: &mut Prepared) -> Result<&'static str, Fault> {
-        let Some(checked) = self.draft(prepared, self.config.journal.enabled).await? else {
-            return Ok("abandoned");
+    async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
+        let archives = self.config.journal.enabled;
+        let Some(checked) = self.consider(prepared, asked, archives).await? else {
+            return Ok(());
         };
-        prepared.kinds = kinds(&checked.draft);
-        if self.config.policy.mode == Mode::Observe {
-            tracing::info!(kinds = ?prepared.kinds, "a pass would be made here");
-            return Ok("abandoned");
+        let before = prepared.sent.tokens;
+        let (trigger, freed) = (checked.trigger.label(), checked.draft.freed);
+        let outcome = if self.config.policy.mode == Mode::Observe {
+            tracing::info!(session = %prepared.lineage, decision = ?checked.decision, "a pass would be made here");
+            Ok("abandoned")
+        } else {
+            self.carry_out(prepared, checked).await
+        };
+        let label = *outcome.as_ref().unwrap_or(&"failed");
+        for (kind, _) in kinds(freed) {
+            self.metrics.compaction(kind, trigger, label);
         }
+        if label == "committed" {
+            for (kind, tokens) in kinds(freed) {
+                self.metrics.removed(kind, tokens, before);
+            }
+            prepared.kinds = kinds(freed).map(|(kind, _)| kind).collect();
+        }
+        outcome.map(|_| ())
+    }
+
+    /// Archives, commits, and puts the new view in place.
+    async fn carry_out(
+        &self,
+        prepared: &mut Prepared,
+        checked: Checked,
+    ) -> Result<&'static str, Fault> {
         self.archive(prepared, &checked.draft.evicted).await?;
         let model = &prepared.recognised.facts.model;
+        let before = prepared.sent.tokens;
+        // What was never sent cannot be in anybody's cache.
+        let breaks = prepared
+            .grew_from
+            .is_none_or(|sent| checked.draft.first < sent);
         let mut figures = prepared.figures.clone();
-        figures.swap = true;
-        figures.previous = None;
+        if breaks {
+            figures.swap = true;
+            figures.previous = None;
+        }
         figures.drop_block |= checked.draft.leaves_unfit_thinking
             && self.learned.has(Quirk::Enforces, &prepared.account())
             && !self.learned.has(Quirk::NoDrop, model);
+        if let Decision::Pass(pass) = &checked.decision {
+            figures.course.passed(checked.tokens <= self.floor(model));
+            tracing::info!(
+                session = %prepared.lineage,
+                trigger = pass.trigger.label(),
+                numbers = ?pass.numbers,
+                thrash = pass.thrash,
+                tokens = checked.tokens,
+                "a pass"
+            );
+        }
         let dropped = checked.draft.thinking_dropped;
         let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
         let stored = checked.draft.overlay.store(place);
@@ -79,8 +98,13 @@ impl Views {
             figures,
             view: Some((checked.hash, checked.size)),
         };
-        self.commit(prepared, plan, Some((id, bytes))).await?;
+        if !self.commit(prepared, plan, Some((id, bytes))).await? {
+            return Ok("abandoned");
+        }
         self.metrics.thinking_dropped("view", dropped);
+        if breaks {
+            prepared.sending.unchanged.get_or_insert(before);
+        }
         Ok("committed")
     }
 
@@ -94,16 +118,17 @@ impl Views {
             figures,
             view: None,
         };
-        self.commit(prepared, plan, None).await
+        self.commit(prepared, plan, None).await.map(|_| ())
     }
 
-    /// Makes a plan hold from this request on; whoever was there first wins.
+    /// Makes a plan hold from this request on; `false` if somebody else was there
+    /// first, and theirs holds.
     pub(super) async fn commit(
         &self,
         prepared: &mut Prepared,
         plan: Plan,
         stored: Option<(OverlayId, Vec<u8>)>,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         let recognised = prepared.recognised.clone();
         let messages = recognised.len();
         let parent = prepared.overlay.as_ref().map(|(id, _)| *id);
@@ -131,9 +156,9 @@ impl Views {
                 if let Some((id, overlay)) = &prepared.overlay {
                     self.overlays.put(*id, overlay.clone());
                 }
-                return Ok(());
+                return Ok(true);
             }
-            Ok(Committed::Lost(row)) => self.yield_to(prepared, &row).await,
+            Ok(Committed::Lost(row)) => self.yield_to(prepared, &row).await.map(|()| false),
             Err(fault) => Err(fault),
         };
         if settled.is_err() {
@@ -180,14 +205,12 @@ impl Views {
 
     /// Makes a view smaller for once: nothing is committed or remembered.
     pub(super) async fn reduce_once(&self, prepared: &mut Prepared) {
-        let reduced = match self.draft(prepared, false).await {
+        let reduced = match self.consider(prepared, Some(Ask::Reactive), false).await {
             Ok(Some(checked)) => {
-                prepared.kinds = kinds(&checked.draft);
+                prepared.kinds = kinds(checked.draft.freed).map(|(kind, _)| kind).collect();
+                let overlay = Arc::new(checked.draft.overlay);
                 let plan = Plan {
-                    overlay: Some((
-                        OverlayId::from_bytes([0; 32]),
-                        Arc::new(checked.draft.overlay),
-                    )),
+                    overlay: Some((OverlayId::from_bytes([0; 32]), overlay)),
                     figures: prepared.figures.clone(),
                     view: Some((checked.hash, checked.size)),
                 };
@@ -210,37 +233,6 @@ impl Views {
         }
     }
 
-    /// A smaller view, looked at as the API would.
-    async fn draft(&self, prepared: &Prepared, archives: bool) -> Result<Option<Checked>, Fault> {
-        let recognised = prepared.recognised.clone();
-        let current = prepared
-            .overlay
-            .as_ref()
-            .map(|(_, overlay)| overlay.clone());
-        let model = self.config.models.lookup(&recognised.facts.model);
-        let floor = self.floor(&recognised.facts.model);
-        let factor = self.learned.factor(&recognised.facts.model);
-        let (_, size) = prepared.figures.sizes().unwrap_or_default();
-        let base = factor.tokens(size.base.raw);
-        let settings = Settings {
-            keep_tool_uses: self.config.clear.keep_tool_uses,
-            exclude_tools: self.config.clear.exclude_tools.clone(),
-            clear: self.config.clear.enabled,
-            tail_messages: self.config.policy.tail_messages,
-            target_bytes: 0,
-            binds_thinking: model.binds_thinking,
-            manual_thinking: recognised.facts.manual_thinking,
-            archives,
-        };
-        let room = floor.saturating_sub(base);
-        let tokens = prepared.sent.tokens.saturating_sub(base);
-        // All of the new view is counted.
-        compute(recognised.bytes.len() * COUNTING, "draft", move || {
-            check(&recognised, current.as_deref(), settings, room, tokens)
-        })
-        .await?
-    }
-
     /// Archives what an overlay leaves out, before it is committed.
     pub(super) async fn archive(
         &self,
@@ -261,56 +253,14 @@ impl Views {
     }
 }
 
-fn kinds(draft: &Draft) -> Vec<&'static str> {
-    let kinds = [(draft.cleared, "clear"), (draft.truncated, "truncate")];
+/// What was done, and the tokens it freed.
+fn kinds(freed: Freed) -> impl Iterator<Item = (&'static str, u64)> {
+    let kinds = [
+        ("clear", freed.cleared),
+        ("trim", freed.trimmed),
+        ("truncate", freed.truncated),
+    ];
     kinds
-        .iter()
-        .filter(|(did, _)| *did)
-        .map(|(_, kind)| *kind)
-        .collect()
-}
-
-/// Drafts a view, and makes sure that the API will take it.
-fn check(
-    recognised: &Recognised,
-    current: Option<&Overlay>,
-    settings: Settings,
-    room: u64,
-    tokens: u64,
-) -> Result<Option<Checked>, Fault> {
-    let conversation = recognised.conversation();
-    let none = Overlay::default();
-    let current = current.unwrap_or(&none);
-    let messages = recognised.body.messages().iter().enumerate();
-    let shown: usize = messages
-        .filter(|(at, _)| current.shows(*at))
-        .map(|(_, message)| message.span.len())
-        .sum();
-    // Bytes stand for tokens here: nothing is counted again.
-    let share = u128::from(room) * shown as u128 / u128::from(tokens.max(1));
-    let settings = Settings {
-        target_bytes: usize::try_from(share).unwrap_or(usize::MAX),
-        ..settings
-    };
-    let tenant = chain::start(&recognised.tenant);
-    let Some(draft) = reduce(&conversation, current, tenant, &settings) else {
-        return Ok(None);
-    };
-    let recipe = Recipe {
-        overlay: Some(&draft.overlay),
-        marks: Some(Basis {
-            swap: true,
-            previous: None,
-        }),
-        drop_block: false,
-    };
-    let view = View::make(&recognised.bytes, &conversation, recipe)?;
-    let (bytes, body) = taken_apart(&view)?;
-    let theirs = faults(&recognised.bytes, &recognised.body);
-    let shown = Conversation::new(&bytes, &body);
-    if !faults(&bytes, &body).is_subset(&theirs) || !keeps_newest(&conversation, &shown) {
-        return Err(Fault::Bug("a view breaks the rules of the API"));
-    }
-    let (hash, size) = of_body(&bytes, &body, &recognised.tenant)?;
-    Ok(Some(Checked { draft, hash, size }))
+        .into_iter()
+        .filter_map(|(kind, tokens)| Some((kind, tokens?)))
 }

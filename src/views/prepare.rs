@@ -16,18 +16,17 @@ use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
 use super::{Fault, Views, compute};
 use crate::config::{Mode, Threads};
+use crate::engine::accounts::Sending;
 use crate::engine::chain;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, Hint, LineageId, OverlayId};
-use crate::engine::measure::{self, Anchor, Measured};
+use crate::engine::measure::{Anchor, Measured};
 use crate::engine::overlay::Overlay;
+use crate::engine::policy::Ask;
 use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::View;
 use crate::store::{MarkRow, Moment};
 use crate::wire::refusal::Refusal;
-
-/// The most models whose overlays a lineage keeps apart.
-const MODELS: usize = 16;
 
 /// What a client wishes for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,6 +81,10 @@ pub struct Prepared {
     pub(super) hint: Option<Hint>,
     /// The messages of the place it grew from.
     pub(super) grew_from: Option<usize>,
+    /// That place is this model's own.
+    pub(super) own: bool,
+    /// What its bill is judged by.
+    pub(super) sending: Sending,
     /// Whether it may be remembered.
     pub(super) remembers: bool,
     /// Tokens of the history, and of the view.
@@ -174,10 +177,12 @@ impl Views {
             (Treatment::Ordinary, Wish::Off) if prepared.overlay.is_some() => {
                 self.reset(&mut prepared).await?;
             }
-            (Treatment::Ordinary, Wish::Now) if self.config.policy.mode != Mode::Off => {
-                self.pass(&mut prepared).await;
+            (Treatment::Ordinary, Wish::Off) => {}
+            (Treatment::Ordinary, _) if self.config.policy.mode == Mode::Off => {}
+            (Treatment::Ordinary, wish) => {
+                let asked = (wish == Wish::Now).then_some(Ask::Manual);
+                self.pass(&mut prepared, asked).await;
             }
-            (Treatment::Ordinary, _) => {}
             _ if asked.counts || self.config.policy.mode != Mode::On => {}
             _ if asked.wish == Wish::Off || self.fits(&prepared) => {}
             _ => self.reduce_once(&mut prepared).await,
@@ -221,79 +226,6 @@ impl Views {
         .await
     }
 
-    /// The request by the plan its conversation has.
-    async fn take_over(
-        &self,
-        recognised: Arc<Recognised>,
-        standing: Option<&Standing>,
-        asked: &Asked,
-        begun: Instant,
-    ) -> Result<Prepared, Fault> {
-        let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
-        let exact = standing.is_some_and(|standing| standing.is_exact(&recognised));
-        let mut figures = standing.map(|s| s.figures.clone()).unwrap_or_default();
-        while figures.others.len() > MODELS {
-            figures.others.pop_first();
-        }
-        let Figures {
-            others,
-            others_drop,
-            ..
-        } = &mut figures;
-        others_drop.retain(|model| others.contains_key(model));
-        if !exact {
-            figures.swap = false;
-            figures.previous = figures.marked;
-            figures.requests = figures.requests.saturating_add(1);
-            figures.reply.clear();
-        }
-        let plan = Plan {
-            overlay: standing.and_then(|standing| standing.overlay.clone()),
-            figures,
-            view: None,
-        };
-        let forked = standing.is_some_and(|standing| has_moved_on(&recognised, standing));
-        let lineage = standing.filter(|_| !forked).map(|s| s.lineage);
-        let lineage = lineage.unwrap_or_else(|| LineageId::beginning(last.as_bytes()));
-        let from = standing.map(|standing| (standing.messages, standing.view));
-        let built = self.build(recognised.clone(), plan, from, &[]).await?;
-        let factor = self.learned.factor(&recognised.facts.model);
-        let anchor = standing
-            .filter(|standing| standing.own)
-            .and_then(|standing| standing.figures.anchor());
-        let sent = measure::measure(anchor.as_ref(), &built.size, &factor);
-        let original = if built.overlay.is_some() {
-            measure::measure(None, &built.history, &factor)
-        } else {
-            sent
-        };
-        let mut figures = built.figures;
-        figures.prompt = None;
-        figures.output = None;
-        figures.cache_read = None;
-        Ok(Prepared {
-            view: built.view,
-            overlay: built.overlay,
-            figures,
-            view_hash: built.hash,
-            lineage,
-            hint: asked.hint,
-            grew_from: standing.map(|standing| standing.messages),
-            remembers: !asked.counts,
-            original,
-            sent,
-            anchor,
-            kinds: Vec::new(),
-            tried: Vec::new(),
-            lessons: Vec::new(),
-            before: None,
-            bare: false,
-            refused: false,
-            begun,
-            recognised,
-        })
-    }
-
     /// Whether upstream will find that a view fits. The margin and the operator's
     /// budget are for conversations, and no reason to change what may start no
     /// pass.
@@ -304,7 +236,7 @@ impl Views {
     }
 
     /// Tokens that a prompt can have.
-    fn room(&self, model: &str) -> u64 {
+    pub(super) fn room(&self, model: &str) -> u64 {
         let known = self.config.models.lookup(model);
         let window = self.learned.window(model, known.window);
         window - self.config.window.margin.of(window)
@@ -316,15 +248,6 @@ impl Views {
         let usable = budget.map_or(room, |budget| room.min(budget));
         self.config.policy.floor.of(usable)
     }
-}
-
-/// Whether another conversation has grown from the same place before: this one
-/// is a fork, and a session of its own.
-fn has_moved_on(recognised: &Recognised, standing: &Standing) -> bool {
-    recognised.known.as_ref().is_some_and(|(at, place)| {
-        let grows = standing.messages < recognised.len();
-        place.moved_on && grows && at + 1 == standing.messages
-    })
 }
 
 impl Prepared {

@@ -211,7 +211,7 @@ impl Views {
                 view: None,
             };
             prepared.before.get_or_insert(Box::new(before));
-            return self.commit(prepared, plan, stored).await;
+            return self.commit(prepared, plan, stored).await.map(|_| ());
         }
         let recognised = prepared.recognised.clone();
         let built = self.build(recognised, plan, None, &prepared.tried).await?;

@@ -15,7 +15,7 @@ use crate::engine::chain;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, LineageId, OverlayId};
 use crate::engine::overlay::Overlay;
-use crate::store::MarkRow;
+use crate::store::{MarkRow, Moment};
 
 /// How many older places are asked for at once, after the newest.
 const BATCH: usize = 500;
@@ -37,6 +37,8 @@ pub struct Standing {
     pub figures: Figures,
     /// The mark is this model's own.
     pub own: bool,
+    /// When it was last written.
+    pub seen_at: Moment,
     /// The plan there stands for ever.
     pub sealed: bool,
 }
@@ -147,6 +149,7 @@ impl Views {
             lineage: row.lineage,
             view: (row.overlay == id).then_some(row.view),
             sealed: row.sealed && own,
+            seen_at: row.seen_at,
             overlay,
             figures,
             own,

@@ -30,6 +30,8 @@ pub struct Course {
     pub since_pass: u32,
     /// Passes in a row that were refilled at once.
     pub refills: u32,
+    /// Passes do not last, and that has been said.
+    pub thrashing: bool,
     /// How far predictions of a cold cache are not to be believed.
     distrust: u32,
     /// The size at which nothing worth doing was found.
@@ -67,6 +69,13 @@ impl Course {
         self.since_pass = 0;
         self.looked_at = 0;
         self.latched &= !reached;
+    }
+
+    /// Notes whether passes last; `true` if they have just stopped to.
+    pub fn note_thrash(&mut self, thrashes: bool) -> bool {
+        let new = thrashes && !self.thrashing;
+        self.thrashing = thrashes;
+        new
     }
 
     /// A cold cache was predicted.

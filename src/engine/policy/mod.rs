@@ -54,7 +54,7 @@ pub enum Ask {
 
 /// Everything that a decision goes by.
 #[derive(Debug, Clone)]
-pub struct Situation<'a> {
+pub struct Situation {
     /// Tokens of the view as it is.
     pub size: u64,
     /// Tokens that the reply and what follows it should come to.
@@ -68,7 +68,7 @@ pub struct Situation<'a> {
     /// What tokens cost.
     pub rates: Rates,
     /// What the lineage has been through.
-    pub course: &'a Course,
+    pub course: Course,
     /// Requests of the lineage so far.
     pub requests: u32,
     /// Further requests to reckon with, if that is fixed.
@@ -196,10 +196,15 @@ pub struct Numbers {
     pub horizon: u32,
 }
 
-impl Situation<'_> {
+impl Situation {
     /// Tokens the conversation is about to have.
     fn projected(&self) -> u64 {
         self.size.saturating_add(self.expected)
+    }
+
+    /// Whether the view is, or is about to be, past the first watermark.
+    pub fn is_full(&self) -> bool {
+        self.projected() >= self.watermarks.clear_at
     }
 
     /// Requests to reckon with: about as many as there have been.
@@ -212,15 +217,11 @@ impl Situation<'_> {
     /// What starts a pass, if anything does, and how much it is wanted. This
     /// looks at nothing but numbers, so that an ordinary request costs nothing.
     pub fn urge(&self) -> Result<(Trigger, Urge), Rest> {
-        let Watermarks {
-            clear_at,
-            hard_at,
-            floor,
-        } = self.watermarks;
+        let Watermarks { hard_at, floor, .. } = self.watermarks;
         let thrash = self.course.thrashes(self.thrash_limit);
         let target = if thrash { hard_at } else { floor };
         let grown = self.size.saturating_sub(self.course.looked_at) >= self.at_least.max(1);
-        let full = self.projected() >= clear_at || (self.course.latched && self.size > floor);
+        let full = self.is_full() || (self.course.latched && self.size > floor);
         match self.asked {
             Some(Ask::Manual) => return Ok((Trigger::Manual, Urge::All)),
             Some(Ask::Reactive) => return Ok((Trigger::Reactive, Urge::Must(target))),
@@ -249,7 +250,7 @@ impl Situation<'_> {
 }
 
 /// Decides about one request.
-pub fn decide(situation: &Situation<'_>, offer: &Offer) -> Decision {
+pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
     match situation.urge() {
         Err(rest) => Decision::Rest(rest),
         Ok((trigger, urge)) => match settle(situation, offer, urge) {
@@ -277,7 +278,7 @@ pub fn decide(situation: &Situation<'_>, offer: &Offer) -> Decision {
 }
 
 /// What goes, if the urge is satisfied with it.
-fn settle(situation: &Situation<'_>, offer: &Offer, urge: Urge) -> Result<Chosen, Rest> {
+fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<Chosen, Rest> {
     let worth = Worth {
         rates: situation.rates,
         cache: situation.cache,

@@ -38,7 +38,7 @@ fn spent(dollars: i128) -> Course {
     course
 }
 
-fn situation(course: &Course) -> Situation<'_> {
+fn situation(course: &Course) -> Situation {
     Situation {
         size: 62_000,
         expected: 0,
@@ -50,7 +50,7 @@ fn situation(course: &Course) -> Situation<'_> {
         },
         cache: Cache::Warm,
         rates: rates(100),
-        course,
+        course: course.clone(),
         requests: 100,
         horizon: None,
         at_least: 5_000,
@@ -61,7 +61,7 @@ fn situation(course: &Course) -> Situation<'_> {
     }
 }
 
-fn verdict(situation: &Situation<'_>) -> String {
+fn verdict(situation: &Situation) -> String {
     match decide(situation, &offer(situation.size)) {
         Decision::Rest(rest) => {
             let name = format!("{rest:?}");
@@ -93,7 +93,7 @@ fn each_situation_has_its_decision() {
         size,
         ..base.clone()
     };
-    let rows: Vec<(&str, Situation<'_>, &str)> = vec![
+    let rows: Vec<(&str, Situation, &str)> = vec![
         (
             "below the first watermark",
             Situation {
@@ -171,7 +171,7 @@ fn each_situation_has_its_decision() {
         (
             "a lineage that has spent nothing has nothing to lose",
             Situation {
-                course: &poor,
+                course: poor.clone(),
                 ..base.clone()
             },
             "TooMuchAtStake",
@@ -179,7 +179,7 @@ fn each_situation_has_its_decision() {
         (
             "nothing cached, so nothing at stake",
             Situation {
-                course: &poor,
+                course: poor.clone(),
                 cache: Cache::Unused,
                 ..base.clone()
             },
@@ -189,7 +189,7 @@ fn each_situation_has_its_decision() {
             "past the hard watermark it must be",
             Situation {
                 size: 96_000,
-                course: &poor,
+                course: poor.clone(),
                 rates: rates(25),
                 ..base.clone()
             },
@@ -200,7 +200,7 @@ fn each_situation_has_its_decision() {
             Situation {
                 size: 90_000,
                 expected: 5_000,
-                course: &poor,
+                course: poor.clone(),
                 ..base.clone()
             },
             "Budget",
@@ -227,7 +227,7 @@ fn each_situation_has_its_decision() {
         (
             "cold, above the first watermark, nothing spent",
             Situation {
-                course: &poor,
+                course: poor.clone(),
                 ..cold(70_000)
             },
             "Temporal",
@@ -266,7 +266,7 @@ fn each_situation_has_its_decision() {
         (
             "latched, it need not be above the watermark again",
             Situation {
-                course: &latched,
+                course: latched.clone(),
                 size: 55_000,
                 ..base.clone()
             },
@@ -275,7 +275,7 @@ fn each_situation_has_its_decision() {
         (
             "latched, but under the floor",
             Situation {
-                course: &latched,
+                course: latched.clone(),
                 size: 34_000,
                 ..base.clone()
             },
@@ -284,7 +284,7 @@ fn each_situation_has_its_decision() {
         (
             "looked at a moment ago",
             Situation {
-                course: &looked,
+                course: looked.clone(),
                 ..base.clone()
             },
             "Looked",
@@ -292,7 +292,7 @@ fn each_situation_has_its_decision() {
         (
             "looked at, and grown since",
             Situation {
-                course: &looked,
+                course: looked.clone(),
                 size: 66_000,
                 ..base.clone()
             },
@@ -301,7 +301,7 @@ fn each_situation_has_its_decision() {
         (
             "refilled three times",
             Situation {
-                course: &thrashing,
+                course: thrashing.clone(),
                 ..base.clone()
             },
             "Thrash",
@@ -309,7 +309,7 @@ fn each_situation_has_its_decision() {
         (
             "refilled three times, and past the hard watermark",
             Situation {
-                course: &thrashing,
+                course: thrashing.clone(),
                 size: 96_000,
                 ..base.clone()
             },
@@ -339,7 +339,7 @@ fn each_situation_has_its_decision() {
     }
 }
 
-fn pass(situation: &Situation<'_>, offer: &Offer) -> Pass {
+fn pass(situation: &Situation, offer: &Offer) -> Pass {
     match decide(situation, offer) {
         Decision::Pass(pass) => pass,
         Decision::Rest(rest) => panic!("{rest:?}"),
@@ -451,7 +451,7 @@ fn in_thrash_only_what_is_needed_to_fit_goes() {
     }
     let situation = Situation {
         size: 97_000,
-        course: &course,
+        course: course.clone(),
         ..situation(&course)
     };
     let pass = pass(&situation, &offer(97_000));

@@ -1,0 +1,44 @@
+//! A reduction of everything that may go, for tests: sizes in bytes.
+
+use super::conversation::Conversation;
+use super::ids::ChainHash;
+use super::overlay::Overlay;
+use super::reduce::Draft;
+use super::tiers::{self, Survey};
+
+/// What such a reduction goes by.
+#[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct Settings {
+    pub keep_tool_uses: usize,
+    pub exclude_tools: Vec<String>,
+    pub clear: bool,
+    pub tail_messages: usize,
+    /// Bytes that the view's messages should come down to.
+    pub target_bytes: usize,
+    pub binds_thinking: bool,
+    pub manual_thinking: bool,
+    pub archives: bool,
+}
+
+/// Clears everything that may go, then hides down to the target.
+pub fn reduce(
+    conversation: &Conversation<'_>,
+    current: &Overlay,
+    tenant: ChainHash,
+    settings: &Settings,
+) -> Option<Draft> {
+    let target = settings.target_bytes as u64;
+    let settings = tiers::Settings {
+        clear: settings.clear,
+        keep_tool_uses: settings.keep_tool_uses,
+        exclude_tools: settings.exclude_tools.clone(),
+        supersede: true,
+        tail_messages: settings.tail_messages,
+        binds_thinking: settings.binds_thinking,
+        manual_thinking: settings.manual_thinking,
+        archives: settings.archives,
+        ..tiers::Settings::default()
+    };
+    Survey::in_bytes(conversation, current, tenant, &settings).everything(target)
+}

@@ -1,0 +1,287 @@
+//! Asks the policy about a request, and makes the draft that it wants.
+//!
+//! The numbers come first, and an ordinary request ends there: below the first
+//! watermark, with a cache that is alive and nothing oversized in what is new,
+//! nothing is looked at. Else the view is looked over once, away from the
+//! streams: what could go, what the policy takes of it, the view that would give,
+//! and whether the API will accept it.
+
+use std::time::Duration;
+
+use super::build::{COUNTING, of_body, taken_apart};
+use super::prepare::Prepared;
+use super::recognise::Recognised;
+use super::{Fault, Views, compute};
+use crate::engine::cache_marks::Basis;
+use crate::engine::chain;
+use crate::engine::conversation::Conversation;
+use crate::engine::ids::ChainHash;
+use crate::engine::legal::{faults, keeps_newest};
+use crate::engine::measure::{self, Anchor, Factor, Size};
+use crate::engine::overlay::Overlay;
+use crate::engine::policy::{Ask, Decision, Rates, Rest, Situation, Trigger, Watermarks, decide};
+use crate::engine::reduce::Draft;
+use crate::engine::tiers::{Inputs, Settings, Survey, Trims};
+use crate::engine::view::{Recipe, View};
+use crate::wire::body::Kind;
+
+/// How often a draft is made smaller until it fits.
+const TRIES: u32 = 3;
+
+/// A draft whose view has been looked at.
+pub(super) struct Checked {
+    pub draft: Draft,
+    pub hash: ChainHash,
+    pub size: Size,
+    /// Tokens of the view.
+    pub tokens: u64,
+    /// What started it.
+    pub trigger: Trigger,
+    /// What was decided.
+    pub decision: Decision,
+}
+
+/// What a look at a view needs to know.
+struct Look {
+    situation: Situation,
+    settings: Settings,
+    /// Tokens of system, tools and what of ours stands between messages.
+    base: u64,
+    /// Tokens that can be sent at all.
+    fits: u64,
+    /// The first message that has never been sent.
+    from: usize,
+    anchor: Option<Anchor>,
+    factor: Factor,
+}
+
+impl Views {
+    /// What is to become of a view, if anything.
+    pub(super) async fn consider(
+        &self,
+        prepared: &mut Prepared,
+        asked: Option<Ask>,
+        archives: bool,
+    ) -> Result<Option<Checked>, Fault> {
+        let situation = self.situation(prepared, asked);
+        let thrashes = situation.course.thrashes(self.config.policy.thrash_limit);
+        let urge = situation.urge();
+        let course = &mut prepared.figures.course;
+        course.latched |= situation.is_full();
+        if course.note_thrash(thrashes && situation.is_full()) {
+            self.metrics.thrash();
+            tracing::warn!(
+                session = %prepared.lineage,
+                size = situation.size,
+                "passes are refilled at once: what cannot go fills the view, so none is made until it no longer fits"
+            );
+        }
+        let from = first_new(prepared);
+        if let Err(rest) = urge
+            && !self.has_oversized(prepared, from)
+        {
+            tracing::debug!(session = %prepared.lineage, size = situation.size, ?rest, "no pass");
+            return Ok(None);
+        }
+        let size = situation.size;
+        let look = self.look(prepared, situation, from, archives);
+        let recognised = prepared.recognised.clone();
+        let overlay = prepared.overlay.as_ref();
+        let current = overlay.map(|(_, overlay)| overlay.clone());
+        let (decision, checked) = compute(recognised.bytes.len() * COUNTING, "draft", move || {
+            look.over(&recognised, current.as_deref())
+        })
+        .await??;
+        if let Decision::Rest(rest) = &decision {
+            tracing::debug!(session = %prepared.lineage, size, ?rest, "no pass");
+            if !matches!(rest, Rest::Calm | Rest::Looked) {
+                prepared.figures.course.looked_at = size;
+            }
+        }
+        Ok(checked)
+    }
+
+    /// The numbers that the policy goes by.
+    fn situation(&self, prepared: &Prepared, asked: Option<Ask>) -> Situation {
+        let model = &prepared.recognised.facts.model;
+        let known = self.config.models.lookup(model);
+        let room = self.room(model);
+        let usable = known.budget.map_or(room, |budget| room.min(budget));
+        let policy = &self.config.policy;
+        let size = prepared.sent.tokens;
+        let lifetime = prepared.figures.lifetime.map(Duration::from_secs);
+        let conversation = prepared.recognised.conversation();
+        let floor = policy.floor.of(usable);
+        // What was refused is too large, whatever was thought of it.
+        let floor = match asked {
+            Some(Ask::Reactive) => floor.min(size / 2),
+            _ => floor,
+        };
+        Situation {
+            size,
+            expected: prepared.figures.recent.expected(),
+            too_many_bytes: prepared.view.size() > self.config.window.bytes,
+            watermarks: Watermarks {
+                clear_at: policy.clear_at.of(usable),
+                hard_at: policy.hard_at.of(usable),
+                floor,
+            },
+            cache: prepared.sending.cache,
+            rates: match known.prices(size) {
+                Some(prices) => Rates::new(&prices, lifetime),
+                None => Rates::usual(lifetime),
+            },
+            course: prepared.figures.course.clone(),
+            requests: prepared.figures.requests,
+            horizon: policy.horizon,
+            at_least: self.config.clear.at_least,
+            thrash_limit: policy.thrash_limit,
+            asked,
+            switched: prepared.grew_from.is_some() && !prepared.own,
+            binds_in_loop: known.binds_thinking
+                && conversation.is_in_tool_loop()
+                && conversation.thinks(),
+        }
+    }
+
+    fn look(&self, prepared: &Prepared, situation: Situation, from: usize, archives: bool) -> Look {
+        let facts = &prepared.recognised.facts;
+        let factor = self.learned.factor(&facts.model);
+        let (_, size) = prepared.figures.sizes().unwrap_or_default();
+        let ours = prepared.overlay.as_ref();
+        let ours: usize = ours.map_or(0, |(_, overlay)| {
+            let segments = overlay.segments.iter();
+            segments.map(|segment| segment.block.len()).sum()
+        });
+        let clear = &self.config.clear;
+        let trim = &self.config.trim;
+        let tools = trim.tools.iter();
+        Look {
+            settings: Settings {
+                clear: clear.enabled,
+                keep_tool_uses: clear.keep_tool_uses,
+                exclude_tools: clear.exclude_tools.clone(),
+                supersede: clear.supersede,
+                clear_inputs: if clear.clear_inputs {
+                    Inputs::All
+                } else {
+                    Inputs::None
+                },
+                trim: trim.enabled.then(|| Trims {
+                    max_chars: trim.max_chars,
+                    tools: tools
+                        .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
+                        .collect(),
+                }),
+                tail_messages: self.config.policy.tail_messages,
+                binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
+                manual_thinking: facts.manual_thinking,
+                archives,
+            },
+            base: factor.tokens(size.base.raw) + ours as u64 / 4,
+            fits: self.room(&facts.model),
+            from,
+            anchor: prepared.anchor,
+            factor,
+            situation,
+        }
+    }
+
+    /// Whether there is an oversized result in what was never sent.
+    fn has_oversized(&self, prepared: &Prepared, from: usize) -> bool {
+        let trim = &self.config.trim;
+        let conversation = prepared.recognised.conversation();
+        let large = |at: usize| {
+            let mut blocks = conversation.blocks(at).iter();
+            blocks.any(|block| {
+                let payload = block.payload.map_or(0, |payload| payload.len());
+                block.kind == Kind::ToolResult && payload > trim.max_chars
+            })
+        };
+        trim.enabled && (from..conversation.len()).any(large)
+    }
+}
+
+/// The first message that upstream has not seen yet, for certain: what follows
+/// the newest message of the assistant's.
+fn first_new(prepared: &Prepared) -> usize {
+    let conversation = prepared.recognised.conversation();
+    let said = conversation.last_assistant().map_or(0, |last| last + 1);
+    said.max(prepared.grew_from.unwrap_or(0))
+}
+
+impl Look {
+    /// Decides, drafts, and makes sure that the API will take it.
+    fn over(
+        &self,
+        recognised: &Recognised,
+        current: Option<&Overlay>,
+    ) -> Result<(Decision, Option<Checked>), Fault> {
+        let conversation = recognised.conversation();
+        let none = Overlay::default();
+        let current = current.unwrap_or(&none);
+        let tenant = chain::start(&recognised.tenant);
+        let tokens = self.situation.size.saturating_sub(self.base);
+        let survey = Survey::new(&conversation, current, tenant, &self.settings, tokens);
+        let decision = decide(&self.situation, &survey.offer());
+        let arrivals = survey.arrivals(self.from);
+        let (pass, trigger) = match &decision {
+            Decision::Pass(pass) => (Some(pass), pass.trigger),
+            Decision::Rest(_) => (None, Trigger::Budget),
+        };
+        let mut target = pass.and_then(|pass| pass.must_reach);
+        for left in (0..TRIES).rev() {
+            let less_base = |tokens: u64| tokens.saturating_sub(self.base);
+            let reach = target.map(less_base);
+            let taken = pass.map_or(&[][..], |pass| &pass.take);
+            let draft = survey.draft(taken, arrivals.clone(), reach, less_base(self.fits));
+            let Some(draft) = draft else {
+                return Ok((decision, None));
+            };
+            let (hash, size) = check(recognised, &conversation, &draft)?;
+            let tokens = measure::measure(self.anchor.as_ref(), &size, &self.factor).tokens;
+            // Weights are estimates: what must fit is made to.
+            if let Some(wanted) = target
+                && tokens > self.fits
+                && left > 0
+            {
+                target = Some(wanted / 4 * 3);
+                continue;
+            }
+            let checked = Checked {
+                draft,
+                hash,
+                size,
+                tokens,
+                trigger,
+                decision: decision.clone(),
+            };
+            return Ok((decision, Some(checked)));
+        }
+        Ok((decision, None))
+    }
+}
+
+/// Makes sure that the API will take the view of a draft; its hash and size.
+fn check(
+    recognised: &Recognised,
+    conversation: &Conversation<'_>,
+    draft: &Draft,
+) -> Result<(ChainHash, Size), Fault> {
+    let recipe = Recipe {
+        overlay: Some(&draft.overlay),
+        marks: Some(Basis {
+            swap: true,
+            previous: None,
+        }),
+        drop_block: false,
+    };
+    let view = View::make(&recognised.bytes, conversation, recipe)?;
+    let (bytes, body) = taken_apart(&view)?;
+    let theirs = faults(&recognised.bytes, &recognised.body);
+    let shown = Conversation::new(&bytes, &body);
+    if !faults(&bytes, &body).is_subset(&theirs) || !keeps_newest(conversation, &shown) {
+        return Err(Fault::Bug("a view breaks the rules of the API"));
+    }
+    of_body(&bytes, &body, &recognised.tenant)
+}

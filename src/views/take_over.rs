@@ -1,0 +1,182 @@
+//! Takes over what is remembered of a conversation: the request by the plan that
+//! it has, what has changed since, and what its bill will be judged by.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::build::Plan;
+use super::prepare::{Asked, Prepared};
+use super::recognise::Recognised;
+use super::standing::Standing;
+use super::{Fault, Views};
+use crate::engine::accounts::Sending;
+use crate::engine::figures::Figures;
+use crate::engine::ids::LineageId;
+use crate::engine::measure;
+use crate::engine::policy::{Age, Cache};
+use crate::wire::body::Kind;
+use crate::wire::scan::Span;
+
+/// The most models whose overlays a lineage keeps apart.
+const MODELS: usize = 16;
+/// The most results of one request whose sizes are noted.
+const NOTED: usize = 32;
+
+impl Views {
+    /// The request by the plan its conversation has.
+    pub(super) async fn take_over(
+        &self,
+        recognised: Arc<Recognised>,
+        standing: Option<&Standing>,
+        asked: &Asked,
+        begun: Instant,
+    ) -> Result<Prepared, Fault> {
+        let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
+        let exact = standing.is_some_and(|standing| standing.is_exact(&recognised));
+        let mut figures = standing.map(|s| s.figures.clone()).unwrap_or_default();
+        while figures.others.len() > MODELS {
+            figures.others.pop_first();
+        }
+        let Figures {
+            others,
+            others_drop,
+            ..
+        } = &mut figures;
+        others_drop.retain(|model| others.contains_key(model));
+        let before = figures.clone();
+        if !exact {
+            figures.swap = false;
+            figures.previous = figures.marked;
+            figures.requests = figures.requests.saturating_add(1);
+            figures.reply.clear();
+            figures.course.goes_on();
+            note_results(&recognised, &mut figures);
+        }
+        let plan = Plan {
+            overlay: standing.and_then(|standing| standing.overlay.clone()),
+            figures,
+            view: None,
+        };
+        let forked = standing.is_some_and(|standing| has_moved_on(&recognised, standing));
+        let lineage = standing.filter(|_| !forked).map(|s| s.lineage);
+        let lineage = lineage.unwrap_or_else(|| LineageId::beginning(last.as_bytes()));
+        let from = standing.map(|standing| (standing.messages, standing.view));
+        let built = self.build(recognised.clone(), plan, from, &[]).await?;
+        let factor = self.learned.factor(&recognised.facts.model);
+        let anchor = standing
+            .filter(|standing| standing.own)
+            .and_then(|standing| standing.figures.anchor());
+        let sent = measure::measure(anchor.as_ref(), &built.size, &factor);
+        let original = if built.overlay.is_some() {
+            measure::measure(anchor.as_ref(), &built.history, &factor)
+        } else {
+            sent
+        };
+        let mut figures = built.figures;
+        figures.prompt = None;
+        figures.output = None;
+        figures.cache_read = None;
+        figures.cached = None;
+        figures.settings = settings(&recognised);
+        // The longest is what keeps the cache alive.
+        figures.lifetime = figures.lifetime.max(before.lifetime);
+        let sending = self.sending(&before, &figures, standing);
+        Ok(Prepared {
+            view: built.view,
+            overlay: built.overlay,
+            figures,
+            view_hash: built.hash,
+            lineage,
+            hint: asked.hint,
+            grew_from: standing.map(|standing| standing.messages),
+            own: standing.is_some_and(|standing| standing.own),
+            sending,
+            remembers: !asked.counts,
+            original,
+            sent,
+            anchor,
+            kinds: Vec::new(),
+            tried: Vec::new(),
+            lessons: Vec::new(),
+            before: None,
+            bare: false,
+            refused: false,
+            begun,
+            recognised,
+        })
+    }
+
+    /// What the bill of a request will be judged by.
+    fn sending(&self, before: &Figures, now: &Figures, standing: Option<&Standing>) -> Sending {
+        let own = standing.filter(|standing| standing.own);
+        let idle = own.map(|own| {
+            let idle = self.now().0.saturating_sub(own.seen_at.0);
+            Duration::from_millis(u64::try_from(idle).unwrap_or(0))
+        });
+        let forced = self.config.cache.ttl.filter(|_| now.lifetime.is_some());
+        let lifetime = forced.or(now.lifetime.map(Duration::from_secs));
+        let base = |figures: &Figures| figures.sizes().map(|(_, view)| view.base.digest);
+        let age = Age {
+            idle,
+            lifetime,
+            margin: self.config.cache.margin,
+            distrusted: before.course.distrusts(),
+        };
+        Sending {
+            cached: own.and(before.cached).unwrap_or(0),
+            cache: Cache::of(&age),
+            outlived: idle >= lifetime && idle.is_some() && lifetime.is_some(),
+            client_edited: base(before) != base(now) || before.settings != now.settings,
+            removed_before: before.removed,
+            removed: 0,
+            unchanged: None,
+        }
+    }
+}
+
+/// Whether another conversation has grown from the same place before: this one
+/// is a fork, and a session of its own.
+fn has_moved_on(recognised: &Recognised, standing: &Standing) -> bool {
+    recognised.known.as_ref().is_some_and(|(at, place)| {
+        let grows = standing.messages < recognised.len();
+        place.moved_on && grows && at + 1 == standing.messages
+    })
+}
+
+/// Notes how much the tools have returned that were called last.
+fn note_results(recognised: &Recognised, figures: &mut Figures) {
+    let conversation = recognised.conversation();
+    let Some(last) = conversation.last_assistant() else {
+        return;
+    };
+    let text = |span: Span| span.of(&recognised.bytes);
+    let calls = conversation.blocks(last).iter();
+    let calls: Vec<_> = calls.filter(|block| block.kind == Kind::ToolUse).collect();
+    let results = (last + 1..conversation.len()).flat_map(|at| conversation.blocks(at));
+    for result in results
+        .filter(|block| block.kind == Kind::ToolResult)
+        .take(NOTED)
+    {
+        let called = calls
+            .iter()
+            .find(|call| call.id.map(text) == result.id.map(text));
+        let name = called.and_then(|call| serde_json::from_slice::<String>(text(call.name?)).ok());
+        if let (Some(name), Some(payload)) = (name, result.payload) {
+            figures.recent.returned(&name, payload.len() as u64 / 4);
+        }
+    }
+}
+
+/// Tells the fields, besides system and tools, that a cache goes by.
+fn settings(recognised: &Recognised) -> u64 {
+    let Recognised { bytes, body, .. } = recognised;
+    let mut hasher = blake3::Hasher::new();
+    for name in ["tool_choice", "thinking", "output_config", "speed"] {
+        let value = body.field(bytes, name).map(|value| value.of(bytes));
+        hasher.update(value.unwrap_or(b"-"));
+        hasher.update(b"\n");
+    }
+    let mut first = [0; 8];
+    hasher.finalize_xof().fill(&mut first);
+    u64::from_le_bytes(first)
+}
