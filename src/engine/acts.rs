@@ -7,6 +7,7 @@
 //! (`acts/unknown.rs`), and what is not certain is opaque. A wrong guess would
 //! take from an agent something that it still needs, a missed one costs room.
 
+mod arguments;
 mod fields;
 mod patch;
 mod paths;

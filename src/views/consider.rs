@@ -114,7 +114,9 @@ impl Views {
         let floor = policy.floor.of(usable);
         // What was refused is too large, whatever was thought of it.
         let floor = match asked {
-            Some(Ask::Reactive) => floor.min(size / 2),
+            Some(Ask::Reactive) => floor
+                .min(size / 2)
+                .min(prepared.at_most.unwrap_or(u64::MAX)),
             _ => floor,
         };
         Situation {

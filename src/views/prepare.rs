@@ -104,6 +104,12 @@ pub struct Prepared {
     pub(super) bare: bool,
     /// Upstream has refused the plan.
     pub(super) refused: bool,
+    /// It may be made smaller, if upstream finds it too long.
+    pub(super) may_pass: bool,
+    /// How often it was.
+    pub(super) shrunk: u32,
+    /// Tokens it must not exceed, as upstream said.
+    pub(super) at_most: Option<u64>,
     pub(super) begun: Instant,
 }
 

@@ -1,7 +1,8 @@
 //! Upstream does not take a request: what to try next.
 //!
-//! A refusal of thinking that does not fit its conversation is answered by
-//! asking upstream to drop it. Any other refusal of a request that we changed is
+//! A refusal as too long is answered by making the request smaller. One of
+//! thinking that does not fit its conversation is answered by asking upstream to
+//! drop it. Any other refusal of a request that we changed is
 //! ours until proven otherwise: first goes what we added, then the thinking that
 //! our change may have spoilt, then the whole change, if the client's own
 //! request fits. What helped is remembered for the model; if nothing did, the
@@ -17,9 +18,14 @@ use super::{Fault, Views};
 use crate::engine::chain;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
+use crate::engine::policy::Ask;
 use crate::engine::reduce::{Evicted, without_thinking};
+use crate::engine::request::Treatment;
 use crate::engine::view::can_ask_to_drop;
 use crate::wire::refusal::Refusal;
+
+/// How often a request is made smaller because upstream finds it too long.
+const SHRINKS: u32 = 2;
 
 /// What is tried next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +40,8 @@ enum Rung {
     Bare,
     /// As the client sent it.
     Own,
+    /// Made smaller: it is too long.
+    Smaller,
 }
 
 impl Views {
@@ -54,7 +62,7 @@ impl Views {
         let quirk = match rung {
             Rung::NoMarks => Some(Quirk::NoMarks),
             Rung::NoDrop => Some(Quirk::NoDrop),
-            Rung::Drop | Rung::Bare | Rung::Own => None,
+            Rung::Drop | Rung::Bare | Rung::Own | Rung::Smaller => None,
         };
         if let Some(quirk) = quirk {
             prepared.tried.push(quirk);
@@ -80,10 +88,24 @@ impl Views {
         }
     }
 
-    fn learn_window(&self, prepared: &Prepared, refusal: &Refusal) {
+    fn learn_window(&self, prepared: &mut Prepared, refusal: &Refusal) {
         let said = match refusal {
-            Refusal::ContextExceeded { window, .. }
-            | Refusal::OutputExceedsWindow { window, .. } => *window,
+            Refusal::ContextExceeded { window, tokens } => {
+                // It was counted by whoever knows.
+                prepared.sent.tokens = tokens.unwrap_or(0).max(prepared.sent.tokens);
+                *window
+            }
+            Refusal::OutputExceedsWindow {
+                window,
+                output,
+                tokens,
+            } => {
+                prepared.sent.tokens = tokens.unwrap_or(0).max(prepared.sent.tokens);
+                let output = output.or(prepared.recognised.facts.max_tokens);
+                let room = |window: u64| window.saturating_sub(output.unwrap_or(0));
+                prepared.at_most = window.map(room).filter(|room| *room > 0);
+                *window
+            }
             _ => None,
         };
         let model = &prepared.recognised.facts.model;
@@ -110,8 +132,11 @@ impl Views {
         match refusal {
             Refusal::ContextExceeded { .. }
             | Refusal::OutputExceedsWindow { .. }
-            | Refusal::MaxTokensTooLarge { .. }
-            | Refusal::RequestTooLarge => return None,
+            | Refusal::RequestTooLarge => {
+                let may = prepared.may_pass && prepared.shrunk < SHRINKS;
+                return may.then_some(Rung::Smaller);
+            }
+            Refusal::MaxTokensTooLarge { .. } => return None,
             _ if bound => {
                 self.note(self.learned.shown(Quirk::Enforces, &prepared.account()));
                 let refused =
@@ -184,6 +209,7 @@ impl Views {
                 };
                 self.settle(prepared, plan, Some((id, bytes))).await
             }
+            Rung::Smaller => self.shrink(prepared).await,
             Rung::Own => {
                 figures.drop_block = false;
                 figures.swap = false;
@@ -195,6 +221,21 @@ impl Views {
                 self.settle(prepared, plan, None).await
             }
         }
+    }
+
+    /// Makes a request smaller that upstream finds too long.
+    async fn shrink(&self, prepared: &mut Prepared) -> Result<(), Fault> {
+        prepared.shrunk += 1;
+        let before = prepared.view_hash;
+        if prepared.remembers && prepared.recognised.treatment == Treatment::Ordinary {
+            self.pass(prepared, Some(Ask::Reactive)).await;
+        } else {
+            self.reduce_once(prepared).await;
+        }
+        if prepared.view_hash == before {
+            return Err(Fault::Bug("nothing can be given away"));
+        }
+        Ok(())
     }
 
     /// Another overlay from here on, if the request is one that is remembered.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::build::Plan;
-use super::prepare::{Asked, Prepared};
+use super::prepare::{Asked, Prepared, Wish};
 use super::recognise::Recognised;
 use super::standing::Standing;
 use super::{Fault, Views};
+use crate::config::Mode;
 use crate::engine::accounts::Sending;
 use crate::engine::figures::Figures;
 use crate::engine::ids::LineageId;
@@ -101,6 +102,11 @@ impl Views {
             before: None,
             bare: false,
             refused: false,
+            may_pass: asked.wish != Wish::Off
+                && !asked.counts
+                && self.config.policy.mode == Mode::On,
+            shrunk: 0,
+            at_most: None,
             begun,
             recognised,
         })

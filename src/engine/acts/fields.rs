@@ -92,10 +92,10 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether all that is said besides the manner is in these members.
-    pub(super) fn are_only(&self, names: &[&str]) -> bool {
+    pub(super) fn are_only(&self, names: &[&[&str]]) -> bool {
         self.members.iter().all(|(key, value)| {
             let is = |name: &&str| **key == *name.as_bytes();
-            *value == b"null" || names.iter().any(is) || MANNER.iter().any(is)
+            *value == b"null" || names.iter().copied().flatten().any(is) || MANNER.iter().any(is)
         })
     }
 

@@ -84,7 +84,7 @@ fn is_shell(shell: &str, flag: &str) -> bool {
 /// A command line, looked into; `None` if it is too long to be compared.
 pub(super) fn command(
     line: &str,
-    folder: Option<String>,
+    folder: Option<&str>,
     most: Option<u64>,
     world: &str,
 ) -> Option<Command> {
@@ -99,9 +99,9 @@ pub(super) fn command(
     }
     let (entered, rest) =
         line::entered(&line).map_or((None, line.as_str()), |(into, rest)| (Some(into), rest));
-    let directory = match (&folder, &entered) {
+    let directory = match (folder, &entered) {
         (Some(folder), Some(entered)) => Some(paths::join(folder, entered)),
-        (Some(folder), None) => Some(folder.clone()),
+        (Some(folder), None) => Some(folder.to_owned()),
         (None, Some(entered)) => Some(paths::tidy(entered)),
         (None, None) => None,
     };

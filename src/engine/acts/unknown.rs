@@ -6,9 +6,10 @@
 //! what another tool finds there. A word that hints at something live, of which
 //! each answer is the next and not the same again, makes it opaque.
 
+use super::arguments;
 use super::fields::Fields;
 use super::paths::{Base, File};
-use super::table::{self, Tool};
+use super::table::Tool;
 use super::{Act, Part, Reading, Writing};
 
 /// Words of names that look something up.
@@ -77,7 +78,7 @@ const LIVE: &[&str] = &[
 pub(super) fn act(tool: &Tool<'_>, fields: &Fields<'_>) -> Act {
     let words = words(tool.own);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    let path = || table::likely_path(fields);
+    let path = || arguments::likely_path(fields);
     let file = |path: String| File::new(tool.name, Base::Session, &path);
     if has(CHANGES) {
         return path().and_then(file).map_or(Act::Opaque, |file| {
@@ -101,7 +102,7 @@ pub(super) fn act(tool: &Tool<'_>, fields: &Fields<'_>) -> Act {
                 part: Part::Other(arguments),
             })
         }),
-        None => table::question(fields),
+        None => arguments::question(fields),
     }
 }
 

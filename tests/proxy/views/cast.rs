@@ -174,7 +174,7 @@ pub fn all_answered(upstream: &Simulated) -> bool {
 /// Stubs in what was sent.
 pub fn stubs(messages: &[Value]) -> usize {
     let text = Value::from(messages.to_vec()).to_string();
-    text.matches("was cleared to save room").count()
+    text.matches("was cleared: ").count()
 }
 
 /// The JSON of a request.

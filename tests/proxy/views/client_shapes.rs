@@ -174,7 +174,7 @@ fn hinted(upstream: &Simulated, proxy: &Proxy, model: &str) -> Agent {
 #[test]
 fn a_history_rewritten_inside_a_hidden_span_keeps_its_overlay() {
     let upstream = Simulated::start(Options::default());
-    let file = "clear.enabled = false\n[models.\"claude-opus-4-8\"]\nbudget = 9000\n";
+    let file = "clear.enabled = false\npolicy.floor = 0.009\n";
     let proxy = Proxy::with(&upstream.sim.url(), file);
     let mut agent = Agent::new(FREE).saying(HINT);
     for _ in 0..4 {

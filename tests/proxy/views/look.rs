@@ -54,6 +54,8 @@ fn text_of(bytes: &[u8]) -> String {
 pub struct Shape {
     pub hidden: usize,
     pub stubs: usize,
+    /// Results that lost their middle.
+    pub trims: usize,
     pub thinking_gone: usize,
     pub asks_to_drop: bool,
 }
@@ -169,6 +171,32 @@ fn values(bytes: &[u8]) -> Vec<Value> {
     messages.iter_mut().map(|m| blocks(m).into()).collect()
 }
 
+/// Whether one result is another without its middle.
+fn is_trimmed(own: &Value, shown: &Value) -> bool {
+    let texts = |value: &Value| -> String {
+        let blocks = value.as_array().into_iter().flatten();
+        let texts = blocks.filter_map(|block| block["text"].as_str());
+        value
+            .as_str()
+            .map_or_else(|| texts.collect(), str::to_owned)
+    };
+    let others = |value: &Value| -> Vec<Value> {
+        let blocks = value.as_array().into_iter().flatten();
+        blocks.filter(|b| b["type"] != "text").cloned().collect()
+    };
+    let (mine, theirs) = (texts(own), texts(shown));
+    let Some((head, rest)) = theirs.split_once("[longhaul: ") else {
+        return false;
+    };
+    let Some((notice, tail)) = rest.split_once("]") else {
+        return false;
+    };
+    notice.contains("of this result were cut out here")
+        && mine.starts_with(head.trim_end())
+        && mine.ends_with(tail.trim_start())
+        && others(own) == others(shown)
+}
+
 /// Whether one message is another with stubs and without some thinking.
 fn edited(own: &Value, shown: &Value, shape: &mut Shape) -> bool {
     let thinks = |block: &Value| {
@@ -192,12 +220,19 @@ fn edited(own: &Value, shown: &Value, shape: &mut Shape) -> bool {
         };
         let mut restored = other.clone();
         restored["content"] = block["content"].clone();
-        let stub = other["content"].as_str().unwrap_or("");
-        let is_stub = stub.starts_with("[longhaul: the result of ");
-        if !is_stub || restored != *block || block["is_error"] == Value::Bool(true) {
+        if restored != *block {
             return false;
         }
-        shape.stubs += 1;
+        let stub = other["content"].as_str().unwrap_or("");
+        let is_stub = stub.starts_with("[longhaul: the result of ");
+        let is_error = block["is_error"] == Value::Bool(true);
+        if is_stub && (!is_error || stub.contains("; it began: ")) {
+            shape.stubs += 1;
+        } else if is_trimmed(&block["content"], &other["content"]) {
+            shape.trims += 1;
+        } else {
+            return false;
+        }
     }
     match shown.next() {
         None => true,

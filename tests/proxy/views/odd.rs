@@ -8,8 +8,7 @@ use super::world::World;
 
 const BOUND: &str = "claude-opus-5-5";
 const FREE: &str = "claude-opus-4-8";
-const SMALL: &str =
-    "[window]\nbudget = 1000\n[policy]\ntail_messages = 2\n[clear]\nkeep_tool_uses = 1\n";
+const SMALL: &str = "[policy]\nfloor = 0.001\ntail_messages = 2\n[clear]\nkeep_tool_uses = 1\n";
 
 fn call() -> Reply {
     Reply::call("Bash", &json!({"command": "make"})).after_thinking("I should look.")
@@ -47,11 +46,7 @@ fn finish(world: &mut World, talk: &mut Talk) {
 #[test]
 fn in_modes_off_and_observe_a_session_without_an_overlay_keeps_its_bytes() {
     for mode in ["off", "observe"] {
-        let file = format!("{SMALL}[policy]\nmode = \"{mode}\"\n").replacen(
-            "[policy]\ntail_messages = 2\n",
-            "",
-            1,
-        );
+        let file = SMALL.replacen("[policy]\n", &format!("[policy]\nmode = \"{mode}\"\n"), 1);
         let mut world = World::start(Options::default(), &file);
         let mut talk = Talk::new(0, BOUND);
         work(&mut world, &mut talk, 4);

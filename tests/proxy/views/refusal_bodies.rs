@@ -7,7 +7,7 @@ use longhaul::sim::Options;
 use serde_json::Value;
 
 use super::agent::Agent;
-use super::cast::{FREE, NOW, compaction, error, figure, fine, marks, response, same};
+use super::cast::{FREE, NOW, OFF, compaction, error, figure, fine, marks, response, same};
 use crate::support::{Gate, Proxy, Step, Tap, simulated::Simulated, text};
 
 const MANY: &str = "A maximum of 4 blocks with cache_control may be provided. Found 5.";
@@ -114,10 +114,10 @@ fn a_window_is_learned_from_a_refusal_and_outlives_a_restart() {
     let agent = Agent::seasoned(FREE, 30, 2000);
     let mut summary = agent.clone();
     summary.user("Your task is to create a detailed summary of the conversation so far.");
-    let answer = agent.send(&proxy, "");
-    assert_eq!(answer.status(), 400);
-    assert!(answer.header("request-id").is_some());
-    let said: Value = serde_json::from_slice(&answer.body).unwrap();
+    let off = agent.send(&proxy, OFF);
+    assert_eq!(off.status(), 400);
+    assert!(off.header("request-id").is_some());
+    let said: Value = serde_json::from_slice(&off.body).unwrap();
     let words = said["error"]["message"].as_str().unwrap();
     assert!(words.starts_with("prompt is too long: ") && words.ends_with(" > 12000 maximum"));
     for _ in 0..2 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use longhaul::sim::Options;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
@@ -10,7 +11,7 @@ use super::cast::{
     BOUND, FREE, NOW, compaction, continues, error, figure, fine, marks, response, same, strict,
     stubs, unmarked,
 };
-use crate::support::{Proxy, Tap, text};
+use crate::support::{Proxy, Tap, simulated::Simulated, text};
 
 /// The most that one request may become.
 const TRIES: usize = 8;
@@ -236,14 +237,8 @@ fn if_nothing_helps_the_client_hears_what_is_said_to_its_own_request() {
 
 #[test]
 fn a_refusal_of_what_we_did_not_change_is_passed_on_at_once() {
-    for words in [
-        MANY,
-        STRANGE,
-        BETA,
-        EXTRA,
-        "prompt is too long: 9 tokens > 8 maximum",
-    ] {
-        for status in [400, 413, 422] {
+    for words in [MANY, STRANGE, BETA, EXTRA] {
+        for status in [400, 422] {
             let tap = Tap::start(move |_| {
                 response(status, "request-id: req_7\r\n", error(words).as_bytes())
             });
@@ -256,6 +251,50 @@ fn a_refusal_of_what_we_did_not_change_is_passed_on_at_once() {
             same(&seen(&tap, 1)[0], &agent.body(), "bytes");
         }
     }
+}
+
+/// What is too long is made smaller and sent again; the client sees nothing of it.
+#[test]
+fn a_request_that_is_too_long_is_made_smaller_and_sent_again() {
+    let upstream = Simulated::start(Options::default().with_window(FREE, 12_000));
+    let proxy = Proxy::before(&upstream.sim.url());
+    let mut agent = Agent::seasoned(FREE, 30, 2000);
+    let answer = agent.ask(&proxy, "");
+    assert_eq!(answer.status(), 200);
+    assert!(compaction(&answer).contains("clear"));
+    assert!(!upstream.entries()[0].is_answered());
+    assert_eq!(upstream.entries().len(), 2);
+    agent.user("On.");
+    assert_eq!(compaction(&agent.ask(&proxy, "")), "none", "and stays so");
+    let retried = proxy.metric("longhaul_reactive_retries_total{outcome=\"retried\"}");
+    assert_eq!(retried, Some(1.0));
+    let passes = proxy.metric(
+        "longhaul_compactions_total{kind=\"clear\",outcome=\"committed\",trigger=\"reactive\"}",
+    );
+    assert_eq!(passes, Some(1.0));
+}
+
+/// If that does not help, the client hears what was said to its own request.
+#[test]
+fn a_request_that_stays_too_long_is_refused_in_the_first_words() {
+    let tap = Tap::start(|request| {
+        let words = format!(
+            "prompt is too long: {} tokens > 8 maximum",
+            request.body.len()
+        );
+        response(400, "", error(&words).as_bytes())
+    });
+    let proxy = Proxy::before(&tap.url());
+    let agent = Agent::seasoned(FREE, 8, 2000);
+    let answer = agent.send(&proxy, "");
+    assert_eq!(answer.status(), 400);
+    let first = format!("prompt is too long: {} tokens", agent.body().len());
+    assert!(
+        text(&answer.body).contains(&first),
+        "{}",
+        text(&answer.body)
+    );
+    assert!(all_seen(&tap).len() <= 3);
 }
 
 /// Thinking that is refused although dropping it is asked for is not ours.

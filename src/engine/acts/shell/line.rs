@@ -36,14 +36,12 @@ pub(super) fn words(line: &str) -> Option<Vec<String>> {
 /// space or before what ends a command.
 fn word(line: &str) -> Option<(String, &str)> {
     let mut word = String::new();
-    let mut letters = line.char_indices();
     let mut quote = None;
-    while let Some((at, letter)) = letters.next() {
+    for (at, letter) in line.char_indices() {
         match (quote, letter) {
             (None, '\'' | '"') => quote = Some(letter),
             (Some(open), _) if open == letter => quote = None,
             (Some('"'), '$' | '`' | '\\' | '!') => return None,
-            (Some(_), _) => word.push(letter),
             (None, ' ' | '\t' | '\n' | ';' | '&' | '|') => {
                 return Some((word, line.get(at..)?));
             }
@@ -53,7 +51,7 @@ fn word(line: &str) -> Option<(String, &str)> {
             ) => {
                 return None;
             }
-            (None, _) => word.push(letter),
+            _ => word.push(letter),
         }
     }
     quote.is_none().then_some((word, ""))
@@ -134,7 +132,7 @@ fn loose_word(line: &str) -> Option<(String, &str)> {
     while let Some((at, letter)) = letters.next() {
         let next = letters.peek().map(|(_, next)| *next);
         match (quote, letter) {
-            (None | Some('"'), '`') => return None,
+            (None | Some('"'), '`') | (None, '<' | '>' | '(' | ')' | '#') => return None,
             (None | Some('"'), '$') if next == Some('(') => return None,
             (None | Some('"'), '\\') => {
                 word.extend(next);
@@ -143,7 +141,6 @@ fn loose_word(line: &str) -> Option<(String, &str)> {
             (None, '\'' | '"') => quote = Some(letter),
             (Some(open), _) if open == letter => quote = None,
             (None, ' ' | '\t' | '\n' | ';' | '&' | '|') => return Some((word, line.get(at..)?)),
-            (None, '<' | '>' | '(' | ')' | '#') => return None,
             _ => word.push(letter),
         }
     }

@@ -149,6 +149,6 @@ fn looks(command: &[String]) -> bool {
 pub(super) fn is_record(line: &str) -> bool {
     let apart = |letter: char| !letter.is_alphanumeric() && letter != '-';
     let words: Vec<&str> = line.split(apart).filter(|word| !word.is_empty()).collect();
-    let found = |record: &&[&str]| words.windows(record.len()).any(|window| window == *record);
-    RECORDS.iter().any(|record| found(&record))
+    let found = |record: &[&str]| words.windows(record.len()).any(|window| window == record);
+    RECORDS.iter().any(|record| found(record))
 }
