@@ -22,6 +22,7 @@ mod clients;
 mod compressed;
 mod drain;
 mod early;
+mod economy;
 mod faults;
 mod framing;
 mod headers;

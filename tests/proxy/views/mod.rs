@@ -20,4 +20,4 @@ mod refusals;
 mod restart;
 mod store_trouble;
 mod stories;
-mod transcripts;
+pub mod transcripts;

@@ -23,14 +23,15 @@ const PIECE: usize = 14;
 /// Messages before the first of them, at most.
 const BEFORE: usize = 60;
 
-fn folder() -> PathBuf {
+/// Where the recordings are, if they are.
+pub fn folder() -> PathBuf {
     let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     said.unwrap_or_else(|| root.join("../shared/transcripts"))
 }
 
 /// The stretches of a recording in which one history grows.
-fn stretches(recording: &Path) -> Vec<Vec<Value>> {
+pub fn stretches(recording: &Path) -> Vec<Vec<Value>> {
     let lines = std::fs::read_to_string(recording.join("messages.jsonl")).unwrap();
     let lines = lines.lines().filter(|line| !line.trim().is_empty());
     let mut messages: Vec<Value> = lines.map(|l| serde_json::from_str(l).unwrap()).collect();
@@ -89,7 +90,7 @@ fn legal(messages: &[Value]) -> Vec<Value> {
     legal
 }
 
-fn opens_turn(message: &Value) -> bool {
+pub fn opens_turn(message: &Value) -> bool {
     let blocks = message["content"].as_array().unwrap();
     message["role"] == "user" && blocks.iter().all(|block| block["type"] != "tool_result")
 }
@@ -112,7 +113,7 @@ fn resumed(message: &Value) -> Value {
 }
 
 /// What the assistant said, to be said again and signed anew.
-fn said(message: &Value, manual: bool) -> Reply {
+pub fn said(message: &Value, manual: bool) -> Reply {
     let mut blocks = message["content"].as_array().unwrap().clone();
     for block in blocks.iter_mut().filter(|block| is_thinking(block)) {
         *block = json!({"type": "thinking", "thinking": block["thinking"].as_str().unwrap_or("…")});

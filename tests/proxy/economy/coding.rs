@@ -1,0 +1,221 @@
+//! Sessions of coding agents, made from seeds.
+//!
+//! Cycles of one kind of work after another, in the proportions that recordings
+//! show: files are read, some again, some after they were changed; searches;
+//! the same tests over and over; now and then an output of tens of kilobytes;
+//! calls side by side; failures. Every five to forty cycles the user speaks.
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::text::{file, matches, path, prose, test_run};
+
+/// One agent at work.
+struct Coding {
+    rng: Rng,
+    messages: Vec<Value>,
+    /// Files that were read, and how long each is.
+    read: Vec<(usize, usize)>,
+    calls: usize,
+    /// Letters of an ordinary file.
+    usual: usize,
+}
+
+/// A call and what comes back.
+struct Call {
+    name: &'static str,
+    input: Value,
+    result: String,
+    failed: bool,
+}
+
+/// A session of so many cycles.
+pub fn session(seed: u64, cycles: usize) -> Vec<Value> {
+    let mut rng = Rng::with_seed(seed);
+    let usual = [2_500, 4_000, 6_000, 9_000][rng.usize(0..4)];
+    let mut coding = Coding {
+        rng,
+        messages: Vec::new(),
+        read: Vec::new(),
+        calls: 0,
+        usual,
+    };
+    let mut turn = 0;
+    for _ in 0..cycles {
+        if turn == 0 {
+            coding.ask();
+            turn = coding.rng.usize(5..=40);
+        }
+        turn -= 1;
+        coding.cycle();
+        if turn == 0 {
+            coding.conclude();
+        }
+    }
+    if turn > 0 {
+        coding.conclude();
+    }
+    coding.messages
+}
+
+impl Coding {
+    fn ask(&mut self) {
+        let letters = self.rng.usize(60..1_500);
+        let text = prose(&mut self.rng, letters);
+        self.say("user", vec![json!({"type": "text", "text": text})]);
+    }
+
+    fn conclude(&mut self) {
+        let letters = self.rng.usize(200..1_800);
+        let text = prose(&mut self.rng, letters);
+        let thought = self.thought();
+        let text = json!({"type": "text", "text": text});
+        self.say("assistant", thought.into_iter().chain([text]).collect());
+    }
+
+    fn say(&mut self, role: &str, content: Vec<Value>) {
+        let content = Value::Array(content);
+        self.messages
+            .push(json!({"role": role, "content": content}));
+    }
+
+    fn thought(&mut self) -> Option<Value> {
+        (self.rng.u8(0..5) < 2).then(|| {
+            let letters = self.rng.usize(80..900);
+            json!({"type": "thinking", "thinking": prose(&mut self.rng, letters)})
+        })
+    }
+
+    /// Calls and their results.
+    fn cycle(&mut self) {
+        let mut said: Vec<Value> = self.thought().into_iter().collect();
+        if self.rng.u8(0..3) == 0 {
+            let letters = self.rng.usize(40..300);
+            said.push(json!({"type": "text", "text": prose(&mut self.rng, letters)}));
+        }
+        let calls = [1, 1, 1, 1, 1, 1, 2, 2, 3, 5][self.rng.usize(0..10)];
+        let mut results = Vec::new();
+        for _ in 0..calls {
+            let call = self.call();
+            self.calls += 1;
+            let id = format!("toolu_{:05}", self.calls);
+            said.push(
+                json!({"type": "tool_use", "id": id, "name": call.name, "input": call.input}),
+            );
+            let mut result =
+                json!({"tool_use_id": id, "type": "tool_result", "content": call.result});
+            if call.failed {
+                result["is_error"] = json!(true);
+            }
+            results.push(result);
+        }
+        self.say("assistant", said);
+        self.say("user", results);
+    }
+
+    fn call(&mut self) -> Call {
+        match self.rng.u8(0..100) {
+            0..35 => self.reading(),
+            35..52 => self.search(),
+            52..70 => self.tests(),
+            70..90 => self.edit(),
+            90..93 => self.giant(),
+            93..96 => self.failure(),
+            _ => self.listing(),
+        }
+    }
+
+    fn reading(&mut self) -> Call {
+        let rng = &mut self.rng;
+        let again = !self.read.is_empty() && rng.u8(0..3) == 0;
+        let (number, letters) = if again {
+            self.read[rng.usize(0..self.read.len())]
+        } else {
+            let fresh = (rng.usize(0..400), rng.usize(self.usual / 4..self.usual * 2));
+            self.read.push(fresh);
+            fresh
+        };
+        // The same file reads the same, until it is changed.
+        let mut content = Rng::with_seed((number * 1_000_003 + letters) as u64);
+        Call {
+            name: "Read",
+            input: json!({"file_path": path(number)}),
+            result: file(&mut content, letters),
+            failed: false,
+        }
+    }
+
+    fn edit(&mut self) -> Call {
+        let rng = &mut self.rng;
+        if self.read.is_empty() {
+            self.read.push((rng.usize(0..400), self.usual));
+        }
+        let at = rng.usize(0..self.read.len());
+        let (old, new) = (rng.usize(40..600), rng.usize(40..1_200));
+        self.read[at].1 += 1;
+        let path = path(self.read[at].0);
+        let input =
+            json!({"file_path": path, "old_string": file(rng, old), "new_string": file(rng, new)});
+        Call {
+            name: "Edit",
+            input,
+            result: format!("The file {path} has been updated."),
+            failed: false,
+        }
+    }
+
+    fn search(&mut self) -> Call {
+        let letters = self.rng.usize(100..4_000);
+        Call {
+            name: "Grep",
+            input: json!({"pattern": super::text::word(&mut self.rng), "path": "src"}),
+            result: matches(&mut self.rng, letters),
+            failed: false,
+        }
+    }
+
+    fn tests(&mut self) -> Call {
+        let letters = self.rng.usize(600..6_000);
+        let failed = self.rng.u8(0..4) == 0;
+        let which = ["", " --lib", " --test proxy"][self.rng.usize(0..3)];
+        Call {
+            name: "Bash",
+            input: json!({"command": format!("cargo test{which}")}),
+            result: test_run(&mut self.rng, letters),
+            failed,
+        }
+    }
+
+    fn giant(&mut self) -> Call {
+        let letters = self.rng.usize(20_000..60_000);
+        let command = format!("cat build/log-{}.txt", self.calls);
+        Call {
+            name: "Bash",
+            input: json!({"command": command}),
+            result: test_run(&mut self.rng, letters),
+            failed: false,
+        }
+    }
+
+    fn failure(&mut self) -> Call {
+        let path = path(self.rng.usize(400..500));
+        Call {
+            name: "Read",
+            input: json!({"file_path": path}),
+            result: format!("File does not exist: {path}"),
+            failed: true,
+        }
+    }
+
+    fn listing(&mut self) -> Call {
+        let count = self.rng.usize(5..80);
+        let files = (0..count).map(|_| path(self.rng.usize(0..400)));
+        let result = files.collect::<Vec<_>>().join("\n");
+        Call {
+            name: "Glob",
+            input: json!({"pattern": "src/**/*.rs"}),
+            result,
+            failed: false,
+        }
+    }
+}

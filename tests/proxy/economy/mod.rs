@@ -1,0 +1,90 @@
+//! What policies cost, on recorded and generated sessions.
+//!
+//! Each session is played as a growing conversation against the simulator with
+//! its billing, by a virtual clock, once under each policy: nothing is cleared,
+//! the client clears, the API clears, the proxy does. The pauses and replies are
+//! the same each time. A usual run plays a few short ones;
+//! `LONGHAUL_ECONOMY=all` every one under every setting, and any other value
+//! those with it in their name.
+
+mod coding;
+mod compare;
+mod figures;
+mod history;
+mod judge;
+mod play;
+mod policy;
+mod session;
+mod setting;
+mod text;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use compare::{Case, compare};
+use session::Session;
+use setting::Setting;
+
+/// Whether the proxy clears by itself yet, so that it can be cheaper.
+const AUTOMATIC: bool = false;
+
+/// Sessions, each with the settings that it is played under.
+fn selection() -> Vec<(Session, Vec<Setting>)> {
+    if let Ok(part) = std::env::var("LONGHAUL_ECONOMY") {
+        let mut sessions = session::recorded(&[], usize::MAX);
+        sessions.extend(session::all_generated());
+        sessions.retain(|session| part == "all" || session.name.contains(&part));
+        return sessions
+            .into_iter()
+            .map(|session| (session, setting::ALL.to_vec()))
+            .collect();
+    }
+    let mut sessions = vec![session::generated(21, 60), session::generated(22, 60)];
+    sessions.extend(session::recorded(
+        &["cc-packmind-87k", "codex-agentv-198k"],
+        60,
+    ));
+    let settings = setting::FEW.into_iter().map(|setting| vec![setting]);
+    sessions.into_iter().zip(settings).collect()
+}
+
+/// Two sessions at a time.
+fn play(selection: &[(Session, Vec<Setting>)]) -> Vec<Case> {
+    let (next, cases) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((session, settings)) = selection.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let played = compare(session, settings);
+            cases.lock().unwrap().extend(played);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        scope.spawn(work);
+    });
+    let mut cases = cases.into_inner().unwrap();
+    cases.sort_by(|one, other| one.session.cmp(&other.session));
+    cases
+}
+
+#[test]
+fn clearing_never_costs_more_and_pays_where_there_is_something_to_clear() {
+    let selection = selection();
+    let cases = play(&selection);
+    let (mut harm, mut missed) = (Vec::new(), Vec::new());
+    for setting in setting::ALL {
+        let name = setting.name();
+        let of_it: Vec<Case> = cases
+            .iter()
+            .filter(|case| case.setting == name)
+            .cloned()
+            .collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        println!("{}\n{}", figures::totals(&of_it), figures::details(&of_it));
+        harm.extend(judge::harm(&of_it));
+        missed.extend(judge::worth(&of_it));
+    }
+    assert!(harm.is_empty(), "{harm:#?}");
+    assert!(!AUTOMATIC || missed.is_empty(), "{missed:#?}");
+}

@@ -1,0 +1,171 @@
+//! Plays a session under one policy and notes what each request was.
+
+use longhaul::clock::{Clock, Moment};
+use longhaul::sim::prices::{Cost, Tokens};
+use longhaul::sim::{Entry, Kind, Options, Outcome, models};
+use serde_json::{Value, json};
+
+use super::history::History;
+use super::policy::{Around, Policy};
+use super::session::Session;
+use super::setting::Setting;
+use crate::support::simulated::Simulated;
+use crate::support::{Client, Proxy, text};
+use crate::views::transcripts::said;
+
+/// A window that nothing fills.
+const UNLIMITED: u64 = 100_000_000;
+
+/// A simulator for all the runs of a session, so that its texts are counted once.
+pub struct Stage {
+    upstream: Simulated,
+    clock: Clock,
+}
+
+/// One request of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Played {
+    pub tokens: Tokens,
+    /// The prompt departs from the one before it.
+    pub broken: bool,
+    /// The proxy made a pass.
+    pub passed: bool,
+}
+
+/// A session under one policy.
+#[derive(Debug)]
+pub struct Run {
+    pub name: String,
+    pub played: Vec<Played>,
+    /// Everything that was billed, other calls than the client's included.
+    billed: Vec<Tokens>,
+    /// Why upstream refused what the client never saw refused.
+    pub refusals: Vec<String>,
+}
+
+impl Run {
+    /// What it costs at the prices of a model.
+    pub fn cost(&self, model: &str) -> Cost {
+        let model = models::find(model).unwrap();
+        let costs = self
+            .billed
+            .iter()
+            .map(|tokens| model.prices_for(tokens).cost(tokens));
+        costs.fold(Cost::default(), Cost::plus)
+    }
+
+    /// The largest prompt.
+    pub fn peak(&self) -> u64 {
+        self.played
+            .iter()
+            .map(|played| played.tokens.prompt())
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        let clock = Clock::frozen(Moment::at_millis(1_700_000_000_000));
+        let options = Options {
+            window: Some(UNLIMITED),
+            keep_bodies: false,
+            clock: clock.clone(),
+            ..Options::default()
+        };
+        Self {
+            upstream: Simulated::start(options),
+            clock,
+        }
+    }
+
+    /// Plays a session; a proxy gets these settings.
+    pub fn play(&self, session: &Session, policy: Policy, setting: &Setting) -> Run {
+        let (model, lifetime) = (setting.model, setting.lifetime);
+        let sim = &self.upstream.sim;
+        sim.reset();
+        let folder = tempfile::tempdir().unwrap();
+        let mut proxy = match policy {
+            Policy::Longhaul(budget) => {
+                let file = format!("[window]\nbudget = {budget}\n{}", setting.file);
+                let clock = self.clock.clone();
+                Some(Proxy::keeping_time(&sim.url(), &file, folder.path(), clock))
+            }
+            _ => None,
+        };
+        let address = proxy.as_ref().map_or(sim.address(), |proxy| proxy.address);
+        let mut client = Client::connect(address);
+        let around = Around::new(session, policy, model, lifetime);
+        let mut history = History::default();
+        let (mut cleared, mut prompt) = (0, 0);
+        let mut passes = Vec::new();
+        for step in &session.steps {
+            self.clock.advance(step.pause);
+            history.push(step.asked.clone());
+            cleared = policy.cleared(&history, cleared, prompt);
+            sim.push_reply(said(&step.answer, false));
+            let body = around.body(&history.write(cleared, &around.mark));
+            let answer = client.post("/v1/messages", &around.headers, &body).answer();
+            assert_eq!(
+                answer.status(),
+                200,
+                "{}: {}",
+                session.name,
+                text(&answer.body)
+            );
+            let reply: Value = serde_json::from_slice(&answer.body).unwrap();
+            prompt = prompt_of(&reply["usage"]);
+            let compaction = answer.header("x-longhaul-compaction").unwrap_or("none");
+            passes.push(compaction != "none");
+            history.push(json!({"role": "assistant", "content": reply["content"]}));
+        }
+        drop(client);
+        if let Some(proxy) = &mut proxy {
+            proxy.join();
+        }
+        let entries = self.upstream.entries();
+        let run = run(policy, &entries, &passes);
+        let ledger = entries
+            .iter()
+            .fold(Cost::default(), |sum, entry| sum.plus(entry.cost));
+        assert_eq!(run.cost(model), ledger);
+        run
+    }
+}
+
+fn prompt_of(usage: &Value) -> u64 {
+    let fields = [
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ];
+    fields
+        .iter()
+        .filter_map(|field| usage[field].as_u64())
+        .sum()
+}
+
+fn run(policy: Policy, entries: &[Entry], passes: &[bool]) -> Run {
+    let answered = entries
+        .iter()
+        .filter(|entry| entry.kind == Kind::Message && entry.is_answered());
+    let played: Vec<Played> = answered
+        .zip(passes)
+        .map(|(entry, passed)| Played {
+            tokens: entry.tokens,
+            broken: entry.broken_at.is_some(),
+            passed: *passed,
+        })
+        .collect();
+    assert_eq!(played.len(), passes.len());
+    let refusals = entries.iter().filter_map(|entry| match &entry.outcome {
+        Outcome::Refused { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    Run {
+        name: policy.name(),
+        played,
+        billed: entries.iter().map(|entry| entry.tokens).collect(),
+        refusals: refusals.collect(),
+    }
+}

@@ -1,0 +1,105 @@
+//! Sessions to compare policies on: recorded and generated ones, with pauses.
+//!
+//! Neither kind says when things happened, so pauses are drawn from a seed: some
+//! seconds between the requests of a tool loop; between turns mostly minutes,
+//! within the life of a cache, sometimes ten minutes, sometimes two hours.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fastrand::Rng;
+use serde_json::Value;
+
+use super::coding;
+use crate::views::transcripts::{folder, opens_turn, stretches};
+
+/// Fewer messages than this are no session.
+const SHORTEST: usize = 20;
+
+/// One request: what is waited for, sent and answered.
+pub struct Step {
+    pub pause: Duration,
+    pub asked: Value,
+    pub answer: Value,
+}
+
+pub struct Session {
+    pub name: String,
+    pub steps: Vec<Step>,
+}
+
+impl Session {
+    fn new(name: String, seed: u64, messages: &[Value]) -> Self {
+        let mut rng = Rng::with_seed(seed ^ 0x9a05_e5ed);
+        let step = |pair: &[Value]| Step {
+            pause: pause(&mut rng, opens_turn(&pair[0])),
+            asked: pair[0].clone(),
+            answer: pair[1].clone(),
+        };
+        Self {
+            name,
+            steps: messages.chunks_exact(2).map(step).collect(),
+        }
+    }
+}
+
+fn pause(rng: &mut Rng, between_turns: bool) -> Duration {
+    let seconds = match (between_turns, rng.u8(0..20)) {
+        (false, _) => rng.u64(5..=40),
+        (true, 0..15) => rng.u64(60..=240),
+        (true, 15..18) => 600,
+        (true, _) => 7_200,
+    };
+    Duration::from_secs(seconds)
+}
+
+/// A generated session.
+pub fn generated(seed: u64, cycles: usize) -> Session {
+    let messages = coding::session(seed, cycles);
+    Session::new(format!("coding-{seed}-{cycles}"), seed, &messages)
+}
+
+/// Generated sessions from 60 to 400 cycles.
+pub fn all_generated() -> Vec<Session> {
+    let sizes = [
+        60, 75, 90, 110, 130, 150, 170, 200, 230, 260, 290, 320, 360, 400,
+    ];
+    let numbered = sizes.iter().zip(1..);
+    numbered
+        .map(|(cycles, seed)| generated(seed, *cycles))
+        .collect()
+}
+
+/// Every stretch of every recording; at most so many messages of each.
+pub fn recorded(names: &[&str], most: usize) -> Vec<Session> {
+    let folder = folder();
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!(
+            "no recordings in {}: generated sessions only",
+            folder.display()
+        );
+        return Vec::new();
+    };
+    let mut recordings: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    recordings.retain(|path| path.join("messages.jsonl").exists());
+    recordings.sort();
+    let mut sessions = Vec::new();
+    for recording in recordings {
+        let name = recording
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        if !names.is_empty() && !names.contains(&name.as_str()) {
+            continue;
+        }
+        for (at, messages) in stretches(&recording).iter().enumerate() {
+            let messages = &messages[..messages.len().min(most)];
+            if messages.len() >= SHORTEST {
+                let seed = (sessions.len() + 1_000) as u64;
+                sessions.push(Session::new(format!("{name}-{at}"), seed, messages));
+            }
+        }
+    }
+    sessions
+}

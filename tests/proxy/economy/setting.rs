@@ -1,0 +1,92 @@
+//! Under which conditions a session is played.
+
+use super::play::Run;
+
+/// How much a conversation may occupy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Budget {
+    Tokens(u64),
+    /// This share of what the session grows to if nothing is cleared.
+    OfPeak(f64),
+}
+
+/// A model, how its client caches, and how the proxy is set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setting {
+    pub model: &'static str,
+    /// Of the client's cache marks.
+    pub lifetime: &'static str,
+    pub budget: Budget,
+    /// The rest of the proxy's configuration.
+    pub file: &'static str,
+}
+
+/// No tier but clearing.
+const CLEAR: &str = "[trim]\nenabled = false\n";
+
+/// Three prices of reading a cache: a tenth, a twentieth and a fortieth of input.
+pub const MODELS: [&str; 3] = ["claude-opus-4-8", "claude-opus-5-5", "claude-fable-5-2"];
+
+const fn setting(model: &'static str, budget: Budget) -> Setting {
+    Setting {
+        model,
+        lifetime: "5m",
+        budget,
+        file: CLEAR,
+    }
+}
+
+const fn an_hour(setting: Setting) -> Setting {
+    Setting {
+        lifetime: "1h",
+        ..setting
+    }
+}
+
+/// Every model with every budget; caches that live an hour; trimming too.
+pub const ALL: [Setting; 11] = [
+    setting(MODELS[0], Budget::Tokens(200_000)),
+    setting(MODELS[0], Budget::OfPeak(0.7)),
+    setting(MODELS[0], Budget::OfPeak(0.5)),
+    setting(MODELS[1], Budget::Tokens(200_000)),
+    setting(MODELS[1], Budget::OfPeak(0.7)),
+    setting(MODELS[1], Budget::OfPeak(0.5)),
+    setting(MODELS[2], Budget::Tokens(200_000)),
+    setting(MODELS[2], Budget::OfPeak(0.7)),
+    setting(MODELS[2], Budget::OfPeak(0.5)),
+    an_hour(setting(MODELS[0], Budget::OfPeak(0.7))),
+    Setting {
+        file: "",
+        ..setting(MODELS[1], Budget::OfPeak(0.7))
+    },
+];
+
+/// One for each session of a usual run.
+pub const FEW: [Setting; 4] = [ALL[2], ALL[4], ALL[8], ALL[9]];
+
+impl Setting {
+    pub fn name(&self) -> String {
+        let budget = match self.budget {
+            Budget::Tokens(tokens) => format!("{}K tokens", tokens / 1_000),
+            Budget::OfPeak(share) => format!("{share} of the peak"),
+        };
+        let tiers = if self.file == CLEAR { "" } else { ", trimming" };
+        format!(
+            "{}, {} caches, budget {budget}{tiers}",
+            self.model, self.lifetime
+        )
+    }
+
+    /// The budget in tokens, for a session that was played without any.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )]
+    pub fn budget(&self, none: &Run) -> u64 {
+        match self.budget {
+            Budget::Tokens(tokens) => tokens,
+            Budget::OfPeak(share) => (none.peak() as f64 * share) as u64,
+        }
+    }
+}
