@@ -5,6 +5,7 @@
 //! entry of the model table or `other`. So the number of series is bounded
 //! whatever passes.
 
+mod passes;
 mod views;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use prometheus::{
 };
 
 use crate::wire::reply::Usage;
+use passes::PassMetrics;
 use views::ViewMetrics;
 
 /// From a few microseconds, which a small body costs, to a stalled store.
@@ -39,6 +41,7 @@ pub struct Metrics {
     overhead: Histogram,
     upstream: HistogramVec,
     tokens: IntCounterVec,
+    passes: PassMetrics,
     views: ViewMetrics,
     /// Requests whose response has not ended.
     pub in_flight: IntGauge,
@@ -88,6 +91,7 @@ impl Metrics {
                 ),
                 &["model", "class"],
             )?,
+            passes: PassMetrics::new(&registry)?,
             views: ViewMetrics::new(&registry)?,
             in_flight: IntGauge::new(
                 "requests_in_flight",

@@ -81,22 +81,18 @@ impl Sending {
         }
         let again =
             |tokens: u64, alive: bool| times(tokens, if alive { rates.read } else { rates.write });
-        match self.unchanged {
-            Some(whole) => {
-                // Without the pass the cache would have been read, if it was there.
-                let alive = !self.outlived && !self.client_edited;
-                let new = whole.saturating_sub(self.cached);
-                let without = again(self.cached.min(whole), alive)
-                    + times(new, rates.write)
-                    + again(self.removed_before, alive);
-                without - prompt_cost(usage, prices)
-            }
-            None => {
-                let alive = self.broken(usage).is_none();
-                let new = self.removed.saturating_sub(self.removed_before);
-                again(self.removed_before.min(self.removed), alive) + times(new, rates.write)
-            }
-        }
+        let Some(whole) = self.unchanged else {
+            let alive = self.broken(usage).is_none();
+            let new = self.removed.saturating_sub(self.removed_before);
+            return again(self.removed_before.min(self.removed), alive) + times(new, rates.write);
+        };
+        // Without the pass the cache would have been read, if it was there.
+        let alive = !self.outlived && !self.client_edited;
+        let new = whole.saturating_sub(self.cached);
+        let without = again(self.cached.min(whole), alive)
+            + times(new, rates.write)
+            + again(self.removed_before, alive);
+        without - prompt_cost(usage, prices)
     }
 }
 

@@ -130,7 +130,7 @@ pub fn candidates(
             .then_some(Reason::Old)
     };
     let candidate = |(number, item): (usize, &Item<'_>)| {
-        let may_go = item.is_shown
+        let may_go = (item.is_shown || item.is_trimmed)
             && (conversation.head()..end).contains(&item.result.0)
             && !item.holds_tools
             && !settings.exclude_tools.contains(&item.tool);

@@ -24,6 +24,7 @@ mod properties;
 pub mod reduce;
 pub mod render;
 pub mod request;
+pub mod rereads;
 pub mod stub;
 pub mod swift;
 #[cfg(test)]

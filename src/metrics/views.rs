@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use prometheus::{
-    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-};
-
-use crate::wire::reply::Usage;
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
 /// Tokens, from a greeting to the largest window.
 const TOKEN_BUCKETS: &[f64] = &[
@@ -29,10 +25,6 @@ const TOKEN_BUCKETS: &[f64] = &[
 const ERROR_BUCKETS: &[f64] = &[
     0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99, 1.01, 1.03, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0,
 ];
-/// Shares of a whole.
-const SHARE_BUCKETS: &[f64] = &[
-    0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0,
-];
 /// From a look-up in a file to a database far away.
 const STORE_BUCKETS: &[f64] = &[
     0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025,
@@ -41,15 +33,6 @@ const STORE_BUCKETS: &[f64] = &[
 
 /// What is counted about views.
 pub struct ViewMetrics {
-    compactions: IntCounterVec,
-    removed: IntCounterVec,
-    ratio: HistogramVec,
-    prefix_breaks: IntCounterVec,
-    cold_predictions: IntCounterVec,
-    cache_read: Histogram,
-    saved: GaugeVec,
-    thrash: IntCounter,
-    rereads: IntCounter,
     reactive: IntCounterVec,
     thinking: IntCounterVec,
     fail_open: IntCounterVec,
@@ -59,11 +42,15 @@ pub struct ViewMetrics {
     store_errors: IntCounterVec,
 }
 
-fn counter(name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, prometheus::Error> {
+pub(super) fn counter(
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntCounterVec, prometheus::Error> {
     IntCounterVec::new(Opts::new(name, help), labels)
 }
 
-fn histogram(name: &str, help: &str, buckets: &[f64]) -> HistogramOpts {
+pub(super) fn histogram(name: &str, help: &str, buckets: &[f64]) -> HistogramOpts {
     HistogramOpts::new(name, help).buckets(buckets.to_vec())
 }
 
@@ -71,54 +58,6 @@ impl ViewMetrics {
     /// Registers every one.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let metrics = Self {
-            compactions: counter(
-                "compactions_total",
-                "Passes, by what they did, what started them and how they ended.",
-                &["kind", "trigger", "outcome"],
-            )?,
-            removed: counter(
-                "tokens_removed_total",
-                "Tokens that passes removed from views, by what they did.",
-                &["kind"],
-            )?,
-            ratio: HistogramVec::new(
-                histogram(
-                    "compression_ratio",
-                    "Share of a view that a pass left, by what it did.",
-                    SHARE_BUCKETS,
-                ),
-                &["kind"],
-            )?,
-            prefix_breaks: counter(
-                "prefix_breaks_total",
-                "Requests that read less from the cache than was left there, by cause.",
-                &["cause"],
-            )?,
-            cold_predictions: counter(
-                "cold_predictions_total",
-                "Caches taken for cold, by whether they were.",
-                &["outcome"],
-            )?,
-            cache_read: Histogram::with_opts(histogram(
-                "cache_read_ratio",
-                "Share of a prompt's tokens that was read from the cache.",
-                SHARE_BUCKETS,
-            ))?,
-            saved: GaugeVec::new(
-                Opts::new(
-                    "saved_usd",
-                    "Dollars saved by passes, net of what they cost; may be negative.",
-                ),
-                &["model"],
-            )?,
-            thrash: IntCounter::new(
-                "thrash_total",
-                "Conversations in which passes were refilled at once and stopped.",
-            )?,
-            rereads: IntCounter::new(
-                "rereads_total",
-                "Things the agent fetched again after a pass had removed them.",
-            )?,
             reactive: counter(
                 "reactive_retries_total",
                 "Requests that upstream refused and that were sent again, changed.",
@@ -161,15 +100,6 @@ impl ViewMetrics {
                 &["op"],
             )?,
         };
-        registry.register(Box::new(metrics.compactions.clone()))?;
-        registry.register(Box::new(metrics.removed.clone()))?;
-        registry.register(Box::new(metrics.ratio.clone()))?;
-        registry.register(Box::new(metrics.prefix_breaks.clone()))?;
-        registry.register(Box::new(metrics.cold_predictions.clone()))?;
-        registry.register(Box::new(metrics.cache_read.clone()))?;
-        registry.register(Box::new(metrics.saved.clone()))?;
-        registry.register(Box::new(metrics.thrash.clone()))?;
-        registry.register(Box::new(metrics.rereads.clone()))?;
         registry.register(Box::new(metrics.reactive.clone()))?;
         registry.register(Box::new(metrics.thinking.clone()))?;
         registry.register(Box::new(metrics.fail_open.clone()))?;
@@ -183,60 +113,6 @@ impl ViewMetrics {
 
 /// Labels are words of this program, never of a user.
 impl super::Metrics {
-    /// Counts a pass.
-    pub fn compaction(&self, kind: &'static str, trigger: &'static str, outcome: &'static str) {
-        let labels = [kind, trigger, outcome];
-        self.views.compactions.with_label_values(&labels).inc();
-    }
-
-    /// Records what a pass removed from a view of so many tokens.
-    pub fn removed(&self, kind: &'static str, tokens: u64, of: u64) {
-        self.views.removed.with_label_values(&[kind]).inc_by(tokens);
-        let left = of.saturating_sub(tokens);
-        let ratio = self.views.ratio.with_label_values(&[kind]);
-        ratio.observe(share(left, of));
-    }
-
-    /// Counts a prefix that was not read from the cache again.
-    pub fn prefix_break(&self, cause: &'static str) {
-        self.views.prefix_breaks.with_label_values(&[cause]).inc();
-    }
-
-    /// Counts a cache that was taken for cold.
-    pub fn cold_prediction(&self, right: bool) {
-        let outcome = if right { "right" } else { "wrong" };
-        let counter = self.views.cold_predictions.with_label_values(&[outcome]);
-        counter.inc();
-    }
-
-    /// Records how much of a prompt was read from the cache.
-    pub fn cache_read_ratio(&self, usage: &Usage) {
-        if let Some(prompt) = usage.prompt() {
-            let read = usage.cache_read.unwrap_or(0);
-            self.views.cache_read.observe(share(read, prompt));
-        }
-    }
-
-    /// Adds to what was saved, in pico-dollars.
-    pub fn saved(&self, model: &str, pico: i128) {
-        #[allow(
-            clippy::cast_precision_loss,
-            reason = "a gauge of dollars needs no more"
-        )]
-        let dollars = pico as f64 / 1e12;
-        self.views.saved.with_label_values(&[model]).add(dollars);
-    }
-
-    /// Counts a conversation in which passes do not last.
-    pub fn thrash(&self) {
-        self.views.thrash.inc();
-    }
-
-    /// Counts what was fetched again.
-    pub fn rereads(&self, count: usize) {
-        self.views.rereads.inc_by(count as u64);
-    }
-
     /// Counts a refused request that was sent again.
     pub fn reactive(&self, outcome: &'static str) {
         self.views.reactive.with_label_values(&[outcome]).inc();
@@ -285,13 +161,4 @@ impl super::Metrics {
                 .inc();
         }
     }
-}
-
-/// A part of a whole; of nothing it is all.
-#[allow(clippy::cast_precision_loss, reason = "a bucket needs no more")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        return 1.0;
-    }
-    part as f64 / whole as f64
 }

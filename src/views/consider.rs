@@ -24,6 +24,7 @@ use crate::engine::reduce::Draft;
 use crate::engine::tiers::{Inputs, Settings, Survey, Trims};
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Kind;
+use crate::wire::scan::Span;
 
 /// How often a draft is made smaller until it fits.
 const TRIES: u32 = 3;
@@ -196,7 +197,7 @@ impl Views {
         let large = |at: usize| {
             let mut blocks = conversation.blocks(at).iter();
             blocks.any(|block| {
-                let payload = block.payload.map_or(0, |payload| payload.len());
+                let payload = block.payload.map_or(0, Span::len);
                 block.kind == Kind::ToolResult && payload > trim.max_chars
             })
         };

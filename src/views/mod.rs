@@ -23,6 +23,7 @@ pub mod pass;
 pub mod prepare;
 pub mod recognise;
 pub mod refused;
+mod rereads;
 pub mod standing;
 mod take_over;
 pub mod tenants;
@@ -47,6 +48,7 @@ use crate::store::{Answer, Collected, Keep, Moment, Store, StoreError};
 use known::Known;
 use learned::{Learned, Note};
 use overlays::Overlays;
+use rereads::Removed;
 use tenants::Tenants;
 
 /// Bodies from this size on are looked at on a thread of their own, so that the
@@ -94,6 +96,7 @@ pub struct Views {
     writer: Writer,
     known: Arc<Known>,
     overlays: Overlays,
+    removed: Removed,
     learned: Learned,
     /// Whose requests are whose.
     pub tenants: Tenants,
@@ -123,6 +126,7 @@ impl Views {
             writer,
             known: Arc::default(),
             overlays: Overlays::default(),
+            removed: Removed::default(),
             learned: Learned::default(),
             tenants,
             key: Key::new(secret),

@@ -67,6 +67,10 @@ pub enum Verdict {
 }
 
 /// A request whose view is ready.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the request"
+)]
 pub struct Prepared {
     /// The view.
     pub view: View,
@@ -186,6 +190,7 @@ impl Views {
             (Treatment::Ordinary, Wish::Off) => {}
             (Treatment::Ordinary, _) if self.config.policy.mode == Mode::Off => {}
             (Treatment::Ordinary, wish) => {
+                self.note_rereads(&mut prepared).await?;
                 let asked = (wish == Wish::Now).then_some(Ask::Manual);
                 self.pass(&mut prepared, asked).await;
             }

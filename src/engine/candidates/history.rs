@@ -6,7 +6,7 @@ use super::outcome::{self, Outcome};
 use super::{How, content, places};
 use crate::engine::acts::{self, Act, Base, File, Part};
 use crate::engine::conversation::Conversation;
-use crate::engine::overlay::Overlay;
+use crate::engine::overlay::{Change, Overlay};
 use memchr::memmem;
 
 /// How many later calls about the same thing are looked at, nearest to the end
@@ -24,6 +24,8 @@ pub(super) struct Item<'a> {
     pub(super) outcome: Outcome,
     /// Call and result are shown as they came.
     pub(super) is_shown: bool,
+    /// A part of the result is shown.
+    pub(super) is_trimmed: bool,
     /// Clearing the result would unload tools.
     pub(super) holds_tools: bool,
 }
@@ -51,6 +53,10 @@ pub(super) fn items<'a>(conversation: &Conversation<'a>, current: &Overlay) -> V
     let is_shown = |place: (usize, usize)| {
         current.shows(place.0) && current.change_at(place.0, place.1).is_none()
     };
+    let is_trimmed = |place: (usize, usize)| {
+        let change = current.change_at(place.0, place.1);
+        current.shows(place.0) && change.is_some_and(Change::is_trim)
+    };
     let item = |call: crate::engine::conversation::Call| {
         let result = call.result?;
         let asked = conversation.block_at(call.used)?;
@@ -66,6 +72,7 @@ pub(super) fn items<'a>(conversation: &Conversation<'a>, current: &Overlay) -> V
             payload,
             outcome: outcome::outcome(block.is_error, payload.unwrap_or_default()),
             is_shown: is_shown(call.used) && is_shown(result),
+            is_trimmed: is_shown(call.used) && is_trimmed(result),
             holds_tools: block.has_tool_references,
         })
     };

@@ -188,7 +188,7 @@ fn is_trimmed(own: &Value, shown: &Value) -> bool {
     let Some((head, rest)) = theirs.split_once("[longhaul: ") else {
         return false;
     };
-    let Some((notice, tail)) = rest.split_once("]") else {
+    let Some((notice, tail)) = rest.split_once(']') else {
         return false;
     };
     notice.contains("of this result were cut out here")

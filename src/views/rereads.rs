@@ -1,0 +1,71 @@
+//! Notices when the agent fetches again what a pass has removed.
+//!
+//! What an overlay has removed is worked out once, when the first call after it
+//! might fetch something of that; after that a request costs a look at its own
+//! new calls.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::prepare::Prepared;
+use super::{Fault, Views, compute};
+use crate::engine::ids::OverlayId;
+use crate::engine::rereads::{fetched, removed};
+
+/// The most overlays of which it is remembered.
+const OVERLAYS: usize = 256;
+/// The most things that are remembered to have been fetched again.
+const FETCHED: usize = 64;
+
+/// What overlays have removed.
+#[derive(Default)]
+pub struct Removed(Mutex<HashMap<OverlayId, Arc<HashSet<u64>>>>);
+
+impl Removed {
+    fn get(&self, id: OverlayId) -> Option<Arc<HashSet<u64>>> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.get(&id).cloned()
+    }
+
+    fn put(&self, id: OverlayId, removed: Arc<HashSet<u64>>) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() >= OVERLAYS {
+            held.clear();
+        }
+        held.insert(id, removed);
+    }
+}
+
+impl Views {
+    /// Counts what the newest calls fetch of what the overlay has removed.
+    pub(super) async fn note_rereads(&self, prepared: &mut Prepared) -> Result<(), Fault> {
+        let Some((id, overlay)) = prepared.overlay.clone() else {
+            return Ok(());
+        };
+        let recognised = prepared.recognised.clone();
+        let again = fetched(&recognised.conversation());
+        if again.is_empty() {
+            return Ok(());
+        }
+        let gone = if let Some(gone) = self.removed.get(id) {
+            gone
+        } else {
+            let size = recognised.bytes.len();
+            let gone = compute(size, "rereads", move || {
+                Arc::new(removed(&recognised.conversation(), &overlay))
+            })
+            .await?;
+            self.removed.put(id, gone.clone());
+            gone
+        };
+        let known = &mut prepared.figures.fetched;
+        let before = known.len();
+        for key in again {
+            if gone.contains(&key) && !known.contains(&key) && known.len() < FETCHED {
+                known.push(key);
+            }
+        }
+        self.metrics.rereads(known.len() - before);
+        Ok(())
+    }
+}
