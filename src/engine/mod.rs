@@ -5,6 +5,7 @@
 
 pub mod cache_marks;
 pub mod chain;
+pub mod client_edits;
 pub mod conversation;
 pub mod figures;
 #[cfg(test)]
