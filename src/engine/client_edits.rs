@@ -11,11 +11,10 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use crate::wire::body::Body;
+use crate::wire::report::CLEAR_TOOL_USES;
 use crate::wire::scan::{Cursor, Span, says};
 use crate::wire::splice::Splice;
 
-/// The edit that clears old tool results.
-pub const CLEAR_TOOL_USES: &str = "clear_tool_uses_20250919";
 const FIELD: &str = "context_management";
 /// The longest edit that is read.
 const LONGEST: usize = 64 * 1024;
