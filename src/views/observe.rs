@@ -89,8 +89,9 @@ impl Views {
             return;
         };
         self.metrics.measured(sent.estimate, prompt);
-        if !sent.figures.drop_block {
-            // With thinking dropped by upstream the two do not count the same.
+        if !sent.figures.drop_block && !reply.edited {
+            // With thinking dropped, or results cleared, by upstream the two do
+            // not count the same.
             let anchor = sent.anchor.as_ref();
             self.note(
                 self.learned
