@@ -78,6 +78,7 @@ fn view(bytes: &Bytes, body: &Body, overlay: Option<&Overlay>) -> View {
         overlay,
         marks: Some(Basis::default()),
         drop_block: false,
+        without_client_clear: false,
     };
     View::make(bytes, &conversation, recipe).unwrap()
 }

@@ -303,6 +303,7 @@ fn check(
             previous: None,
         }),
         drop_block: false,
+        without_client_clear: false,
     };
     let view = View::make(&recognised.bytes, &conversation, recipe)?;
     let (bytes, body) = taken_apart(&view)?;
