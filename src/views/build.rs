@@ -20,6 +20,7 @@ use crate::engine::measure::{BUDGET, Size, raw_prompt};
 use crate::engine::overlay::Overlay;
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Body;
+use crate::wire::report::Report;
 
 /// How much more it costs to count a byte than to look at it.
 pub(super) const COUNTING: usize = 200;
@@ -62,6 +63,13 @@ impl Views {
     /// not know it then, and must never be asked, however little there is to do.
     pub(super) fn clears_itself(&self, recognised: &Recognised) -> bool {
         self.config.performs_clear() && recognised.facts.clears.is_some()
+    }
+
+    /// What a client is told of that as long as nothing is cleared. Who only
+    /// counts is told nothing.
+    pub(super) fn first_report(&self, recognised: &Recognised, counts: bool) -> Option<Report> {
+        let tells = self.clears_itself(recognised) && !counts;
+        tells.then(Report::default)
     }
 }
 

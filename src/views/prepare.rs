@@ -25,6 +25,7 @@ use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::View;
 use crate::store::{MarkRow, Moment};
 use crate::wire::refusal::Refusal;
+use crate::wire::report::Report;
 
 /// The most models whose overlays a lineage keeps apart.
 const MODELS: usize = 16;
@@ -91,6 +92,9 @@ pub struct Prepared {
     pub(super) anchor: Option<Anchor>,
     /// What a pass did for this request.
     pub(super) kinds: Vec<&'static str>,
+    /// What the client is told of the clearing it asks for, where that is done
+    /// here. The figures are those of the view that is sent in the end.
+    pub(super) report: Option<Report>,
     /// What was left out on a refusal, and stays so for this request.
     pub(super) tried: Vec<Quirk>,
     /// The same with the refusal, to be remembered if it helped.
@@ -284,6 +288,7 @@ impl Views {
             sent,
             anchor,
             kinds: Vec::new(),
+            report: self.first_report(&recognised, asked.counts),
             tried: Vec::new(),
             lessons: Vec::new(),
             before: None,
