@@ -42,6 +42,7 @@ fn view(folder: &Path) -> Bytes {
             previous: None,
         }),
         drop_block: false,
+        without_client_clear: false,
     };
     let view = View::make(&history, &conversation, recipe).unwrap();
     view.bytes()

@@ -27,7 +27,7 @@ use longhaul::engine::cache_marks::Basis;
 use longhaul::engine::conversation::Conversation;
 use longhaul::engine::measure::{BUDGET, Counter, Size, raw_base};
 use longhaul::engine::overlay::Overlay;
-use longhaul::engine::tiers::{Settings, Survey};
+use longhaul::engine::tiers::{Clears, Settings, Survey};
 use longhaul::engine::view::{Recipe, View};
 use longhaul::engine::{chain, swift};
 use longhaul::wire::body::Body;
@@ -56,8 +56,11 @@ fn row<'a, T>(name: &'a str, mut work: impl FnMut() -> T + 'a) -> Row<'a> {
 /// An overlay as a pass would make it: stubs, and the older half hidden.
 fn overlay(bytes: &[u8], body: &Body) -> Option<Overlay> {
     let settings = Settings {
-        clear: true,
-        keep_tool_uses: 3,
+        clears: Some(Clears {
+            keep_tool_uses: 3,
+            supersede: true,
+            ..Clears::default()
+        }),
         tail_messages: 10,
         archives: true,
         ..Settings::default()
@@ -76,6 +79,7 @@ fn view(bytes: &Bytes, body: &Body, overlay: Option<&Overlay>) -> View {
         overlay,
         marks: Some(Basis::default()),
         drop_block: false,
+        without_client_clear: false,
     };
     View::make(bytes, &conversation, recipe).unwrap()
 }

@@ -46,6 +46,7 @@ pub use serving::{Admin, Journal, Limits, Log, Recall, Store, Tenant, Tls};
 pub use sources::{Flags, Sources};
 pub use summarizer::{Breaker, Summarizer};
 
+use crate::wire::report::CLEAR_TOOL_USES;
 use std::path::PathBuf;
 
 /// The whole configuration, valid and resolved.
@@ -101,6 +102,15 @@ pub struct Config {
     pub log: Log,
 }
 
+impl Config {
+    /// Whether old tool results that a client wants cleared are cleared here: only
+    /// where upstream is said not to do it. Where nothing is said it is asked.
+    pub fn performs_clear(&self) -> bool {
+        let features = self.upstream_features.as_deref();
+        features.is_some_and(|known| known.iter().all(|name| name != CLEAR_TOOL_USES))
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -146,6 +156,24 @@ mod tests {
         let (given, problems) = file::parse(std::path::Path::new("test"), text);
         assert_eq!(problems, []);
         given.iter().map(|given| given.path.pattern()).collect()
+    }
+
+    #[test]
+    fn what_a_client_wants_cleared_is_cleared_here_only_if_upstream_is_said_not_to() {
+        let rows: [(Option<&[&str]>, bool); 4] = [
+            (None, false),
+            (Some(&[]), true),
+            (Some(&["clear_thinking_20251015"]), true),
+            (Some(&["compact_20260112", CLEAR_TOOL_USES]), false),
+        ];
+        for (features, expected) in rows {
+            let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
+            let config = Config {
+                upstream_features: features.map(words),
+                ..Config::default()
+            };
+            assert_eq!(config.performs_clear(), expected, "{features:?}");
+        }
     }
 
     #[test]

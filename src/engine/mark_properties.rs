@@ -58,6 +58,7 @@ proptest! {
             overlay: Some(&overlay),
             marks: Some(Basis { swap, previous }),
             drop_block: false,
+            without_client_clear: false,
         };
         let made = View::make(&bytes, &conversation, recipe).unwrap();
         prop_assert_eq!(&made, &View::make(&bytes, &conversation, recipe).unwrap());
@@ -101,6 +102,7 @@ fn a_mark_that_is_null_is_none() {
             previous: None,
         }),
         drop_block: false,
+        without_client_clear: false,
     };
     let view = View::make(&bytes, &conversation, recipe).unwrap();
     assert!(view.edited && !view.added_marks);

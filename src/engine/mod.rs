@@ -8,6 +8,7 @@ pub mod acts;
 pub mod cache_marks;
 pub mod candidates;
 pub mod chain;
+pub mod client_edits;
 pub mod conversation;
 pub mod figures;
 #[cfg(test)]

@@ -183,6 +183,7 @@ fn view(bytes: &Bytes, overlay: &Overlay) -> Bytes {
         overlay: Some(overlay),
         marks: None,
         drop_block: false,
+        without_client_clear: false,
     };
     View::make(bytes, &conversation, recipe).unwrap().bytes()
 }

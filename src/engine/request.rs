@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use super::client_edits::{self, ClearToolUses};
 use crate::wire::body::{Body, Kind, Role};
 use crate::wire::scan::Span;
 
@@ -45,6 +46,8 @@ pub struct Facts {
     pub manual_thinking: bool,
     /// The client sums the conversation up itself.
     pub own_summary: bool,
+    /// It asks the API to clear old tool results.
+    pub clears: Option<ClearToolUses>,
 }
 
 /// A history that is held by the server.
@@ -86,6 +89,7 @@ impl Facts {
             fallback_credit: set("fallback_credit_token"),
             manual_thinking: thinking == Some("enabled"),
             own_summary: own_summary(bytes, body),
+            clears: client_edits::asked(bytes, body),
             model,
         })
     }

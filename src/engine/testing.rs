@@ -30,10 +30,12 @@ pub fn reduce(
 ) -> Option<Draft> {
     let target = settings.target_bytes as u64;
     let settings = tiers::Settings {
-        clear: settings.clear,
-        keep_tool_uses: settings.keep_tool_uses,
-        exclude_tools: settings.exclude_tools.clone(),
-        supersede: true,
+        clears: settings.clear.then(|| tiers::Clears {
+            keep_tool_uses: settings.keep_tool_uses,
+            exclude_tools: settings.exclude_tools.clone(),
+            supersede: true,
+            ..tiers::Clears::default()
+        }),
         tail_messages: settings.tail_messages,
         binds_thinking: settings.binds_thinking,
         manual_thinking: settings.manual_thinking,

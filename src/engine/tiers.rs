@@ -31,21 +31,9 @@ const LAST_RESORT: [usize; 3] = [8_000, 2_000, 500];
 
 /// What a pass goes by.
 #[derive(Debug, Clone, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is a setting of its own"
-)]
 pub struct Settings {
-    /// Whether results are cleared at all.
-    pub clear: bool,
-    /// The newest results that are never cleared.
-    pub keep_tool_uses: usize,
-    /// Tools whose results are never touched.
-    pub exclude_tools: Vec<String>,
-    /// Whether results that later ones replace go first.
-    pub supersede: bool,
-    /// Whose inputs are cleared with their results.
-    pub clear_inputs: Inputs,
+    /// How results are cleared; none: not at all.
+    pub clears: Option<Clears>,
     /// How oversized results are trimmed; none: not at all.
     pub trim: Option<Trims>,
     /// Messages at the end that stay as they are, if that is possible.
@@ -56,6 +44,19 @@ pub struct Settings {
     pub manual_thinking: bool,
     /// What is left out is kept, and may be promised.
     pub archives: bool,
+}
+
+/// How results are cleared.
+#[derive(Debug, Clone, Default)]
+pub struct Clears {
+    /// The newest results that are never cleared.
+    pub keep_tool_uses: usize,
+    /// Tools whose results are never touched.
+    pub exclude_tools: Vec<String>,
+    /// Whether results that later ones replace go first.
+    pub supersede: bool,
+    /// Whose inputs go with their results.
+    pub inputs: Inputs,
 }
 
 /// Whose inputs are cleared.
@@ -71,7 +72,8 @@ pub enum Inputs {
 }
 
 impl Inputs {
-    fn of(&self, tool: &str) -> bool {
+    /// Whether a tool's are.
+    pub fn of(&self, tool: &str) -> bool {
         match self {
             Self::None => false,
             Self::All => true,
@@ -144,16 +146,14 @@ impl<'a> Survey<'a> {
         settings: &'a Settings,
         weights: Weights,
     ) -> Self {
-        let choice = Choice {
-            keep_tool_uses: settings.keep_tool_uses,
-            exclude_tools: &settings.exclude_tools,
-            supersede: settings.supersede,
-        };
-        let mut candidates = if settings.clear {
+        let mut candidates = settings.clears.as_ref().map_or_else(Vec::new, |clears| {
+            let choice = Choice {
+                keep_tool_uses: clears.keep_tool_uses,
+                exclude_tools: &clears.exclude_tools,
+                supersede: clears.supersede,
+            };
             candidates(conversation, current, &choice)
-        } else {
-            Vec::new()
-        };
+        });
         candidates.retain(|candidate| weights.block(candidate.result) > STUB_TOKENS);
         Self {
             conversation,
@@ -203,7 +203,8 @@ impl<'a> Survey<'a> {
         let Candidate { used, tool, .. } = candidate;
         let last = self.conversation.last_assistant();
         let input = self.conversation.block_at(*used)?.payload?;
-        let goes = self.settings.clear_inputs.of(tool)
+        let inputs = self.settings.clears.as_ref().map(|clears| &clears.inputs);
+        let goes = inputs.is_some_and(|inputs| inputs.of(tool))
             && input.len() >= LARGE_INPUT
             && Some(used.0) != last
             && used.0 >= self.conversation.head()
@@ -400,7 +401,8 @@ impl<'a> Survey<'a> {
             let (Some(name), Some(payload)) = (name, oversized(place)) else {
                 continue;
             };
-            if self.settings.exclude_tools.contains(&name) {
+            let clears = self.settings.clears.as_ref();
+            if clears.is_some_and(|clears| clears.exclude_tools.contains(&name)) {
                 continue;
             }
             let payload = payload.of(bytes);

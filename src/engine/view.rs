@@ -2,11 +2,13 @@
 //!
 //! Three things may change a body: the overlay, cache marks of ours, and the
 //! request that upstream drop thinking which no longer fits. Each can be left
-//! out on its own, because upstream may refuse each on its own.
+//! out on its own, because upstream may refuse each on its own. What a client
+//! asks of the API, and the API does not know, can be left out too.
 
 use bytes::Bytes;
 
 use super::cache_marks::{self, Basis, Lifetime, Place, Placement};
+use super::client_edits;
 use super::conversation::Conversation;
 use super::overlay::Overlay;
 use super::render::{Misfit, render};
@@ -26,6 +28,9 @@ pub struct Recipe<'a> {
     pub marks: Option<Basis>,
     /// Whether upstream is asked to drop thinking that does not fit.
     pub drop_block: bool,
+    /// Whether the clearing that the client asks for is left out, because it is
+    /// not upstream that does it.
+    pub without_client_clear: bool,
 }
 
 /// A body that can be sent.
@@ -85,6 +90,10 @@ impl View {
             .flatten();
         let added_drop = drop.is_some();
         changes.extend(drop);
+        if recipe.without_client_clear {
+            let body = conversation.body();
+            changes.extend(client_edits::without_clear(conversation.bytes(), body));
+        }
         let edited = !changes.is_empty();
         Ok(Self {
             pieces: splice(bytes, changes)?,
@@ -165,10 +174,33 @@ mod tests {
             overlay: None,
             marks: Some(Basis::default()),
             drop_block,
+            without_client_clear: drop_block,
         };
         let view = View::make(&bytes, &conversation, recipe).unwrap();
         let value = serde_json::from_slice(&view.bytes()).unwrap();
         (view, value)
+    }
+
+    /// Wherever the two stand to each other.
+    #[test]
+    fn what_the_client_wants_cleared_can_be_left_out_beside_all_else() {
+        let clear = r#""context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}"#;
+        for source in [
+            format!(r#"{{{clear},"model":"m","messages":[]}}"#),
+            format!(r#"{{"thinking":{{"type":"adaptive"}},{clear},"model":"m","messages":[]}}"#),
+            format!(r#"{{"model":"m","messages":[],{clear}}}"#),
+            format!(r#"{{{clear},"thinking":{{"type":"disabled"}},"messages":[]}}"#),
+        ] {
+            let (view, value) = made(&source, true);
+            assert!(view.edited);
+            assert_eq!(value.get("context_management"), None, "{source}");
+            assert_eq!(
+                view.added_drop,
+                value["thinking"].get("block_binding").is_some()
+            );
+            let (view, value) = made(&source, false);
+            assert!(!view.edited && value.get("context_management").is_some());
+        }
     }
 
     #[test]

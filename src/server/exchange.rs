@@ -29,6 +29,7 @@ use crate::views::Views;
 use crate::views::observe::Sent;
 use crate::views::prepare::{Asked, Prepared, Verdict};
 use crate::wire::encoding::Coding;
+use crate::wire::rewrite::Rewriter;
 
 /// What one worker needs to carry requests.
 pub struct Worker {
@@ -251,8 +252,16 @@ fn relay(
     if let Some(sent) = &sent {
         describe(&mut parts.headers, sent);
     }
+    let report = sent.as_ref().and_then(|sent| sent.report);
+    let rewriter = report
+        .filter(|_| parts.status.is_success())
+        .and_then(|report| Rewriter::new(report, &parts.headers));
+    let is_changed = rewriter.is_some();
     let witness = story.answered(parts.status, sent);
-    let relay = Relay::new(body, &parts.headers, silence, flight, witness);
+    let relay = Relay::new(body, &parts.headers, silence, flight, witness).rewriting(rewriter);
+    if is_changed {
+        headers::strip_rewritten(&mut parts.headers);
+    }
     Response::from_parts(parts, Body::new(relay))
 }
 

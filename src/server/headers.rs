@@ -103,6 +103,12 @@ pub fn strip_response(headers: &mut HeaderMap) {
     strip_hop_by_hop(headers);
 }
 
+/// Removes what no longer holds for a body that is unfolded and added to.
+pub fn strip_rewritten(headers: &mut HeaderMap) {
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove(header::CONTENT_ENCODING);
+}
+
 fn strip_hop_by_hop(headers: &mut HeaderMap) {
     // Where both are given, the chunks count and the length is wrong.
     if headers.contains_key(header::TRANSFER_ENCODING) {

@@ -1,6 +1,7 @@
 //! The answer on its way to the client: untouched, and observed.
 //!
-//! Frames go out as they come in; the observer sees each one afterwards. The
+//! Frames go out as they come in; the observer sees each one afterwards. One
+//! thing may be put in: what was cleared for a client that asked for it. The
 //! client's pace is upstream's pace, because a frame is fetched only when the
 //! last one was taken. An answer that breaks off upstream breaks off for the
 //! client too, never with a proper end. However it ends, also by the client's
@@ -19,6 +20,7 @@ use super::line::Flight;
 use crate::upstream::{ResponseBody, reason};
 use crate::wire::observe::Observer;
 use crate::wire::reply::Reply;
+use crate::wire::rewrite::Rewriter;
 
 /// How long what came before a cut may take to be written.
 const LAST_WORDS: Duration = Duration::from_secs(30);
@@ -54,6 +56,9 @@ pub enum Broken {
     /// Nothing came for too long.
     #[error("upstream was silent for {0:?}")]
     Silent(Duration),
+    /// It has to be unfolded for something to be put in, and cannot be.
+    #[error("upstream's answer is not packed as it says")]
+    Unreadable,
 }
 
 /// Who is told of an answer.
@@ -76,6 +81,11 @@ pub struct Relay<W: Witness> {
     flight: Option<Flight>,
     broken: Option<(Broken, u64)>,
     begun: bool,
+    rewriter: Option<Rewriter>,
+    /// What follows when all that was held has gone out.
+    trailers: Option<Frame<Bytes>>,
+    /// Upstream has ended.
+    is_over: bool,
     witness: Option<W>,
 }
 
@@ -100,8 +110,18 @@ impl<W: Witness> Relay<W> {
             flight,
             broken: None,
             begun: false,
+            rewriter: None,
+            trailers: None,
+            is_over: false,
             witness: Some(witness),
         }
+    }
+
+    /// Puts something into the body on its way.
+    #[must_use]
+    pub fn rewriting(mut self, rewriter: Option<Rewriter>) -> Self {
+        self.rewriter = rewriter;
+        self
     }
 
     fn finish(&mut self, ended: Ended) {
@@ -147,6 +167,40 @@ impl<W: Witness> Relay<W> {
         }
         Poll::Ready(self.broken.take().map(|(broken, _)| broken))
     }
+
+    /// Shows the observer what has come.
+    fn observe(&mut self, data: &Bytes) {
+        self.bytes += data.len() as u64;
+        if let Some(observer) = &mut self.observer {
+            observer.push(data);
+            if !std::mem::replace(&mut self.begun, true)
+                && let Some(witness) = &mut self.witness
+            {
+                witness.began(observer.reply());
+            }
+        }
+    }
+
+    /// What goes out of what has come; nothing, if all of it is held.
+    fn rewrite(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, Broken> {
+        let Some(rewriter) = &mut self.rewriter else {
+            return Ok(Some(frame));
+        };
+        let Some(data) = frame.data_ref() else {
+            let held = self.rewriter.take().and_then(|r| filled(r.finish()));
+            if held.is_some() {
+                self.trailers = Some(frame);
+                return Ok(held);
+            }
+            return Ok(Some(frame));
+        };
+        rewriter.push(data).map(filled).ok_or(Broken::Unreadable)
+    }
+}
+
+/// A frame, if there is anything in it.
+fn filled(data: Vec<u8>) -> Option<Frame<Bytes>> {
+    (!data.is_empty()).then(|| Frame::data(data.into()))
 }
 
 impl<W: Witness> Body for Relay<W> {
@@ -157,46 +211,48 @@ impl<W: Witness> Body for Relay<W> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        if self.broken.is_some() {
-            return self.poll_broken(context).map(|broken| broken.map(Err));
+        let this = self.as_mut().get_mut();
+        if this.broken.is_some() {
+            return this.poll_broken(context).map(|broken| broken.map(Err));
         }
-        match Pin::new(&mut self.body).poll_frame(context) {
-            Poll::Ready(Some(Ok(frame))) => {
-                if let Some(data) = frame.data_ref() {
-                    let this = self.as_mut().get_mut();
-                    this.bytes += data.len() as u64;
-                    if let Some(observer) = &mut this.observer {
-                        observer.push(data);
-                        if !std::mem::replace(&mut this.begun, true)
-                            && let Some(witness) = &mut this.witness
-                        {
-                            witness.began(observer.reply());
-                        }
+        if let Some(trailers) = this.trailers.take() {
+            return Poll::Ready(Some(Ok(trailers)));
+        }
+        while !this.is_over {
+            let broken = match Pin::new(&mut this.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Some(data) = frame.data_ref() {
+                        this.observe(data);
+                    }
+                    this.last = Instant::now();
+                    match this.rewrite(frame) {
+                        Ok(Some(frame)) => return Poll::Ready(Some(Ok(frame))),
+                        Ok(None) => continue,
+                        Err(broken) => broken,
                     }
                 }
-                self.last = Instant::now();
-                Poll::Ready(Some(Ok(frame)))
-            }
-            Poll::Ready(None) => {
-                self.finish(Ended::Whole);
-                Poll::Ready(None)
-            }
-            Poll::Ready(Some(Err(error))) => {
-                self.break_off(Broken::Cut(reason(&error)), context);
-                Poll::Pending
-            }
-            Poll::Pending => {
-                if self.poll_silence(context).is_ready() {
-                    let silence = self.silence;
-                    self.break_off(Broken::Silent(silence), context);
+                Poll::Ready(None) => {
+                    this.is_over = true;
+                    this.finish(Ended::Whole);
+                    let held = this.rewriter.take().and_then(|r| filled(r.finish()));
+                    return Poll::Ready(held.map(Ok));
                 }
-                Poll::Pending
-            }
+                Poll::Ready(Some(Err(error))) => Broken::Cut(reason(&error)),
+                Poll::Pending if this.poll_silence(context).is_ready() => {
+                    Broken::Silent(this.silence)
+                }
+                Poll::Pending => return Poll::Pending,
+            };
+            this.break_off(broken, context);
+            let held = this.rewriter.take().and_then(|r| filled(r.broken()));
+            return held.map_or(Poll::Pending, |held| Poll::Ready(Some(Ok(held))));
         }
+        Poll::Ready(None)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.broken.is_none() && self.body.is_end_stream()
+        let holds = self.rewriter.is_some() || self.trailers.is_some();
+        self.broken.is_none() && !holds && self.body.is_end_stream()
     }
 
     /// Unknown, always: where upstream declared a length it stands in the

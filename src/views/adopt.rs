@@ -105,6 +105,7 @@ fn shown(
         overlay: Some(overlay),
         marks: None,
         drop_block: false,
+        without_client_clear: false,
     };
     let view = View::make(bytes, conversation, recipe).ok()?;
     let view = view.bytes();

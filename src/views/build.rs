@@ -20,6 +20,7 @@ use crate::engine::measure::{BUDGET, Size, raw_prompt};
 use crate::engine::overlay::Overlay;
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Body;
+use crate::wire::report::Report;
 
 /// How much more it costs to count a byte than to look at it.
 pub(super) const COUNTING: usize = 200;
@@ -51,10 +52,24 @@ impl Views {
         let new = recognised.body.messages().get(known..).unwrap_or(&[]);
         let new: usize = new.iter().map(|message| message.span.len()).sum();
         let size = recognised.bytes.len().max(new * COUNTING);
+        let without_clear = self.clears_itself(&recognised);
         compute(size, "build", move || {
-            Built::make(&recognised, plan, from, marks_allowed)
+            Built::make(&recognised, plan, from, marks_allowed, without_clear)
         })
         .await?
+    }
+
+    /// Whether the clearing that a client asks for is done here. Upstream does
+    /// not know it then, and must never be asked, however little there is to do.
+    pub(super) fn clears_itself(&self, recognised: &Recognised) -> bool {
+        self.config.performs_clear() && recognised.facts.clears.is_some()
+    }
+
+    /// What a client is told of that as long as nothing is cleared. Who only
+    /// counts is told nothing.
+    pub(super) fn first_report(&self, recognised: &Recognised, counts: bool) -> Option<Report> {
+        let tells = self.clears_itself(recognised) && !counts;
+        tells.then(Report::default)
     }
 }
 
@@ -74,6 +89,7 @@ impl Built {
         plan: Plan,
         from: Option<(usize, Option<ChainHash>)>,
         marks_allowed: bool,
+        without_client_clear: bool,
     ) -> Result<Self, Fault> {
         let Plan {
             overlay,
@@ -86,6 +102,7 @@ impl Built {
             overlay: overlay.as_ref().map(|(_, overlay)| overlay.as_ref()),
             marks: marks_allowed.then(|| figures.basis()),
             drop_block: figures.drop_block,
+            without_client_clear,
         };
         let view = View::make(bytes, &conversation, recipe)?;
         figures.marked = view.marked;

@@ -14,6 +14,7 @@ use super::recognise::Recognised;
 use super::{Fault, Views, compute};
 use crate::engine::cache_marks::Basis;
 use crate::engine::chain;
+use crate::engine::client_edits::{self, ClearToolUses};
 use crate::engine::conversation::Conversation;
 use crate::engine::ids::ChainHash;
 use crate::engine::legal::{faults, keeps_newest};
@@ -21,7 +22,7 @@ use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::Overlay;
 use crate::engine::policy::{Ask, Decision, Rates, Rest, Situation, Trigger, Watermarks, decide};
 use crate::engine::reduce::Draft;
-use crate::engine::tiers::{Inputs, Settings, Survey, Trims};
+use crate::engine::tiers::{Clears, Inputs, Settings, Survey, Trims};
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Kind;
 use crate::wire::scan::Span;
@@ -156,20 +157,13 @@ impl Views {
             let segments = overlay.segments.iter();
             segments.map(|segment| segment.block.len()).sum()
         });
-        let clear = &self.config.clear;
         let trim = &self.config.trim;
         let tools = trim.tools.iter();
+        let theirs = facts.clears.as_ref();
+        let theirs = theirs.filter(|_| matches!(situation.asked, Some(Ask::Client { .. })));
         Look {
             settings: Settings {
-                clear: clear.enabled,
-                keep_tool_uses: clear.keep_tool_uses,
-                exclude_tools: clear.exclude_tools.clone(),
-                supersede: clear.supersede,
-                clear_inputs: if clear.clear_inputs {
-                    Inputs::All
-                } else {
-                    Inputs::None
-                },
+                clears: theirs.map(as_asked).or_else(|| self.clears()),
                 trim: trim.enabled.then(|| Trims {
                     max_chars: trim.max_chars,
                     tools: tools
@@ -190,6 +184,42 @@ impl Views {
         }
     }
 
+    /// How results are cleared, by configuration.
+    fn clears(&self) -> Option<Clears> {
+        let clear = &self.config.clear;
+        clear.enabled.then(|| Clears {
+            keep_tool_uses: clear.keep_tool_uses,
+            exclude_tools: clear.exclude_tools.clone(),
+            supersede: clear.supersede,
+            inputs: if clear.clear_inputs {
+                Inputs::All
+            } else {
+                Inputs::None
+            },
+        })
+    }
+
+    /// Whether it is time for the clearing that a client asks for, where that is
+    /// done here.
+    pub(super) fn client_asks(&self, prepared: &Prepared) -> Option<Ask> {
+        let recognised = &prepared.recognised;
+        let clears = recognised.facts.clears.as_ref();
+        let clears = clears.filter(|_| self.clears_itself(recognised))?;
+        let due = match clears.trigger {
+            client_edits::Trigger::InputTokens(tokens) => prepared.sent.tokens > tokens,
+            client_edits::Trigger::ToolUses(uses) => {
+                let stubs = prepared.overlay.as_ref();
+                let stubs = stubs.map_or(0, |(_, overlay)| overlay.stubs());
+                let calls = recognised.conversation().calls().len();
+                calls.saturating_sub(stubs) as u64 > uses
+            }
+        };
+        let grown = prepared.sent.tokens > prepared.figures.course.looked_at;
+        (due && grown).then(|| Ask::Client {
+            at_least: clears.at_least(),
+        })
+    }
+
     /// Whether there is an oversized result in what was never sent.
     fn has_oversized(&self, prepared: &Prepared, from: usize) -> bool {
         let trim = &self.config.trim;
@@ -202,6 +232,16 @@ impl Views {
             })
         };
         trim.enabled && (from..conversation.len()).any(large)
+    }
+}
+
+/// How results are cleared, as a client asks for it.
+fn as_asked(clears: &ClearToolUses) -> Clears {
+    Clears {
+        keep_tool_uses: clears.keep(),
+        exclude_tools: clears.excluded().to_vec(),
+        supersede: false,
+        inputs: clears.inputs(),
     }
 }
 
@@ -278,6 +318,7 @@ fn check(
             previous: None,
         }),
         drop_block: false,
+        without_client_clear: false,
     };
     let view = View::make(&recognised.bytes, conversation, recipe)?;
     let (bytes, body) = taken_apart(&view)?;

@@ -64,7 +64,7 @@ fn figures_that_cannot_be_read_are_counted_anew_from_the_start() {
             figures: Figures::read(br#"{"version":99}"#),
             view: None,
         };
-        let built = Built::make(&recognised, plan, Some((3, place)), false).unwrap();
+        let built = Built::make(&recognised, plan, Some((3, place)), false, false).unwrap();
         let whole = raw_prompt(&recognised.bytes, &recognised.body, u64::MAX);
         let (_, size) = of_view(&built.view, "t").unwrap();
         assert!(whole.messages.text > 900);

@@ -16,6 +16,7 @@ use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
 use crate::store::{MarkRow, Moment};
 use crate::wire::reply::Reply;
+use crate::wire::report::Report;
 
 /// How many marks of a reply are kept to tell it.
 const FINGERPRINT: usize = 32;
@@ -33,6 +34,8 @@ pub struct Sent {
     lessons: Vec<Quirk>,
     sending: Sending,
     billed: bool,
+    /// What the answer is to say of cleared results.
+    pub report: Option<Report>,
     /// The session, for the log.
     pub session: String,
     /// The view, for the log.
@@ -62,6 +65,7 @@ impl From<Prepared> for Sent {
             parent: parent.copied(),
             remembers: prepared.remembers,
             estimate: prepared.sent.tokens,
+            report: report(&prepared),
             session: prepared.session(),
             shape: prepared.shape(),
             compaction: prepared.compaction(),
@@ -79,6 +83,19 @@ impl From<Prepared> for Sent {
                 .collect(),
         }
     }
+}
+
+/// What the client is told of the clearing it asked for, where that is done
+/// here. The API tells it with every answer, and so is it told of everything
+/// that the view has cleared by now.
+fn report(prepared: &Prepared) -> Option<Report> {
+    let (original, sent) = (prepared.original.tokens, prepared.sent.tokens);
+    let overlay = prepared.overlay.as_ref();
+    let stubs = overlay.map_or(0, |(_, overlay)| overlay.stubs());
+    prepared.report.map(|_| Report {
+        cleared_tool_uses: u64::try_from(stubs).unwrap_or(u64::MAX),
+        cleared_input_tokens: original.saturating_sub(sent),
+    })
 }
 
 impl Sent {
@@ -104,8 +121,9 @@ impl Views {
             return;
         };
         self.metrics.measured(sent.estimate, prompt);
-        if !sent.figures.drop_block {
-            // With thinking dropped by upstream the two do not count the same.
+        if !sent.figures.drop_block && !reply.edited {
+            // With thinking dropped, or results cleared, by upstream the two do
+            // not count the same.
             let anchor = sent.anchor.as_ref();
             self.note(
                 self.learned

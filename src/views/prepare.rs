@@ -27,6 +27,7 @@ use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::View;
 use crate::store::{MarkRow, Moment};
 use crate::wire::refusal::Refusal;
+use crate::wire::report::Report;
 
 /// What a client wishes for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,6 +99,9 @@ pub struct Prepared {
     pub(super) anchor: Option<Anchor>,
     /// What a pass did for this request.
     pub(super) kinds: Vec<&'static str>,
+    /// What the client is told of the clearing it asks for, where that is done
+    /// here. The figures are those of the view that is sent in the end.
+    pub(super) report: Option<Report>,
     /// What was left out on a refusal, and stays so for this request.
     pub(super) tried: Vec<Quirk>,
     /// The same with the refusal, to be remembered if it helped.
@@ -192,6 +196,7 @@ impl Views {
             (Treatment::Ordinary, wish) => {
                 self.note_rereads(&mut prepared).await?;
                 let asked = (wish == Wish::Now).then_some(Ask::Manual);
+                let asked = asked.or_else(|| self.client_asks(&prepared));
                 self.pass(&mut prepared, asked).await;
             }
             _ if asked.counts || self.config.policy.mode != Mode::On => {}

@@ -97,6 +97,7 @@ impl Views {
             sent,
             anchor,
             kinds: Vec::new(),
+            report: self.first_report(&recognised, asked.counts),
             tried: Vec::new(),
             lessons: Vec::new(),
             before: None,

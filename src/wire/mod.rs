@@ -12,6 +12,8 @@ pub mod observe;
 mod quote;
 pub mod refusal;
 pub mod reply;
+pub mod report;
+pub mod rewrite;
 pub mod scan;
 pub mod splice;
 mod split;

@@ -14,6 +14,27 @@ use super::sse;
 /// The largest JSON message that is read.
 const MESSAGE_LIMIT: usize = 4 << 20;
 
+/// What a body is, as far as it can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A stream of events.
+    Stream,
+    /// A JSON message.
+    Message,
+}
+
+impl Kind {
+    /// What the headers say a body is; `None` for anything else.
+    pub fn declared(headers: &HeaderMap) -> Option<Self> {
+        let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+        match kind.split(';').next().unwrap_or("").trim() {
+            kind if kind.eq_ignore_ascii_case("text/event-stream") => Some(Self::Stream),
+            kind if kind.eq_ignore_ascii_case("application/json") => Some(Self::Message),
+            _ => None,
+        }
+    }
+}
+
 /// Watches one response body.
 pub struct Observer {
     decoder: Decoder,
@@ -30,21 +51,11 @@ enum Shape {
 impl Observer {
     /// An observer for a body with these headers.
     pub fn new(headers: &HeaderMap) -> Self {
-        let kind = headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split(';').next())
-            .unwrap_or("")
-            .trim();
         let coding = Coding::declared(headers);
-        let shape = if coding.is_none() {
-            Shape::Unread
-        } else if kind.eq_ignore_ascii_case("text/event-stream") {
-            Shape::Stream(sse::Decoder::default())
-        } else if kind.eq_ignore_ascii_case("application/json") {
-            Shape::Message(Vec::new())
-        } else {
-            Shape::Unread
+        let shape = match Kind::declared(headers).filter(|_| coding.is_some()) {
+            Some(Kind::Stream) => Shape::Stream(sse::Decoder::default()),
+            Some(Kind::Message) => Shape::Message(Vec::new()),
+            None => Shape::Unread,
         };
         Self {
             decoder: Decoder::new(coding.unwrap_or(Coding::Identity)),

@@ -82,6 +82,9 @@ pub struct Reply {
     pub error: Option<String>,
     /// The message came to its proper end.
     pub complete: bool,
+    /// Upstream itself left out part of the prompt, as the client asked, so that
+    /// the usage is of less than what was sent.
+    pub edited: bool,
 }
 
 impl Reply {
@@ -108,10 +111,15 @@ impl Reply {
         self.read_usage(message);
     }
 
+    /// The usage, and whether it is of all that was sent.
     fn read_usage(&mut self, holder: &Value) {
         if let Some(usage) = holder.get("usage") {
             self.usage.update(usage);
         }
+        let edits = holder.pointer("/context_management/applied_edits");
+        self.edited |= edits
+            .and_then(Value::as_array)
+            .is_some_and(|e| !e.is_empty());
     }
 
     fn read_block(&mut self, block: &Value) {
@@ -250,6 +258,33 @@ mod tests {
         assert_eq!(reply.tool_calls.len(), 1);
         assert_eq!((reply.usage.input, reply.usage.output), (Some(3), Some(4)));
         assert!(reply.complete);
+    }
+
+    #[test]
+    fn edits_of_upstream_s_own_are_seen() {
+        let rows = [
+            (
+                r#"{"applied_edits":[{"type":"clear_tool_uses_20250919"}]}"#,
+                true,
+            ),
+            (r#"{"applied_edits":[]}"#, false),
+            (r#"{"applied_edits":null}"#, false),
+            (r#"{"applied_edits":{"a":1}}"#, false),
+            ("null", false),
+            ("5", false),
+        ];
+        for (management, expected) in rows {
+            let delta = format!(
+                "event: message_delta\ndata: {{\"type\":\"message_delta\",\"context_management\":{management}}}\n\n"
+            );
+            let later = "event: message_delta\ndata: {\"type\":\"message_delta\"}\n\n";
+            assert_eq!(stream(&[START, &delta, later]).edited, expected, "{delta}");
+            let mut reply = Reply::default();
+            let body = format!(r#"{{"type":"message","context_management":{management}}}"#);
+            reply.read_message(body.as_bytes());
+            assert_eq!(reply.edited, expected, "{body}");
+        }
+        assert!(!stream(&[START]).edited);
     }
 
     #[test]

@@ -97,14 +97,7 @@ impl Decoder {
         if line.is_empty() {
             return self.dispatch(sink);
         }
-        let (field, value) = match memchr::memchr(b':', line) {
-            Some(colon) => {
-                let (field, value) = line.split_at(colon);
-                let value = value.strip_prefix(b":").unwrap_or(value);
-                (field, value.strip_prefix(b" ").unwrap_or(value))
-            }
-            None => (line, &[][..]),
-        };
+        let (field, value) = field(line);
         match field {
             b"event" => {
                 self.event.clear();
@@ -138,6 +131,16 @@ impl Decoder {
         self.event.clear();
         self.data.clear();
     }
+}
+
+/// A line's field and its value.
+pub(super) fn field(line: &[u8]) -> (&[u8], &[u8]) {
+    let Some(colon) = memchr::memchr(b':', line) else {
+        return (line, &[]);
+    };
+    let (field, value) = line.split_at(colon);
+    let value = value.strip_prefix(b":").unwrap_or(value);
+    (field, value.strip_prefix(b" ").unwrap_or(value))
 }
 
 #[cfg(test)]

@@ -50,6 +50,11 @@ pub enum Ask {
     Manual,
     /// Upstream, by refusing what is too long.
     Reactive,
+    /// The client, which wants results cleared; this many tokens, or none.
+    Client {
+        /// Tokens that must go, if any do.
+        at_least: u64,
+    },
 }
 
 /// Everything that a decision goes by.
@@ -91,7 +96,7 @@ pub struct Situation {
 pub enum Trigger {
     /// The size of the view.
     Budget,
-    /// Another model, with a smaller window.
+    /// Another model, with a smaller window, or the client's own wish.
     Structural,
     /// The cache has gone cold.
     Temporal,
@@ -121,6 +126,8 @@ pub enum Urge {
     Must(u64),
     /// Everything that may go shall go.
     All,
+    /// The same, if it frees so many tokens.
+    AllOf(u64),
     /// It costs nothing now.
     Free,
     /// It is made if it pays.
@@ -225,12 +232,15 @@ impl Situation {
         match self.asked {
             Some(Ask::Manual) => return Ok((Trigger::Manual, Urge::All)),
             Some(Ask::Reactive) => return Ok((Trigger::Reactive, Urge::Must(target))),
-            None => {}
+            Some(Ask::Client { .. }) | None => {}
         }
         let over = self.projected() >= hard_at || self.too_many_bytes;
         match () {
             () if over && self.switched => Ok((Trigger::Structural, Urge::Must(target))),
             () if over => Ok((Trigger::Budget, Urge::Must(target))),
+            () if let Some(Ask::Client { at_least }) = self.asked => {
+                Ok((Trigger::Structural, Urge::AllOf(at_least)))
+            }
             () if thrash && full => Err(Rest::Thrash),
             () if self.binds_in_loop && (full || self.cache == Cache::Cold) => Err(Rest::Waits),
             () if self.cache == Cache::Cold => Ok((Trigger::Temporal, Urge::Free)),
@@ -260,7 +270,7 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
                 must_reach: match urge {
                     Urge::Must(target) => Some(target),
                     Urge::All => Some(situation.watermarks.floor),
-                    Urge::Free | Urge::IfItPays => None,
+                    Urge::AllOf(_) | Urge::Free | Urge::IfItPays => None,
                 },
                 thrash: matches!(urge, Urge::Must(_))
                     && situation.course.thrashes(situation.thrash_limit),
@@ -304,6 +314,7 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<Chosen, Re
         .or_else(|| best(offer, &worth, &limits(target)))
         .unwrap_or_default()),
         Urge::All => Ok(offer.all(&worth)),
+        Urge::AllOf(at_least) => enough(offer.all(&worth), at_least),
         Urge::Free => {
             let chosen = best(offer, &worth, &limits(floor)).ok_or(nothing)?;
             enough(chosen, situation.at_least)

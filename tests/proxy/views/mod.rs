@@ -7,6 +7,7 @@ mod look;
 mod talk;
 mod world;
 
+mod client_clears;
 mod client_shapes;
 mod control;
 mod figures;
