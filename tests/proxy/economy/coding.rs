@@ -29,10 +29,11 @@ struct Call {
     failed: bool,
 }
 
-/// A session of so many cycles.
-pub fn session(seed: u64, cycles: usize) -> Vec<Value> {
+/// A session of so many cycles; its files are about as long as said, or as drawn.
+pub fn session(seed: u64, cycles: usize, letters: Option<usize>) -> Vec<Value> {
     let mut rng = Rng::with_seed(seed);
-    let usual = [2_500, 4_000, 6_000, 9_000][rng.usize(0..4)];
+    let drawn = [2_500, 4_000, 6_000, 9_000][rng.usize(0..4)];
+    let usual = letters.unwrap_or(drawn);
     let mut coding = Coding {
         rng,
         messages: Vec::new(),

@@ -54,8 +54,8 @@ fn pause(rng: &mut Rng, between_turns: bool) -> Duration {
 }
 
 /// A generated session.
-pub fn generated(seed: u64, cycles: usize) -> Session {
-    let messages = coding::session(seed, cycles);
+pub fn generated(seed: u64, cycles: usize, letters: Option<usize>) -> Session {
+    let messages = coding::session(seed, cycles, letters);
     Session::new(format!("coding-{seed}-{cycles}"), seed, &messages)
 }
 
@@ -66,7 +66,7 @@ pub fn all_generated() -> Vec<Session> {
     ];
     let numbered = sizes.iter().zip(1..);
     numbered
-        .map(|(cycles, seed)| generated(seed, *cycles))
+        .map(|(cycles, seed)| generated(seed, *cycles, None))
         .collect()
 }
 
