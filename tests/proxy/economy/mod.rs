@@ -40,7 +40,7 @@ fn selection() -> Vec<(Session, Vec<Setting>)> {
             .map(|session| (session, setting::ALL.to_vec()))
             .collect();
     }
-    let short = |seed| session::generated(seed, 60, Some(3_000));
+    let short = |seed| session::generated(seed, 60, 70_000);
     let mut sessions = vec![short(21), short(22)];
     sessions.extend(session::recorded(&["codex-agentv-198k"], 60));
     let settings = setting::FEW.into_iter().map(|setting| vec![setting]);
