@@ -23,6 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use compare::{Case, compare};
+use figures::Figures;
+use play::Stage;
+use policy::Policy;
 use session::Session;
 use setting::Setting;
 
@@ -98,4 +101,24 @@ fn clearing_never_costs_more_and_pays_where_there_is_something_to_clear() {
     }
     assert!(harm.is_empty(), "{harm:#?}");
     assert!(!AUTOMATIC || missed.is_empty(), "{missed:#?}");
+}
+
+/// The figures that the judge goes by, on passes that were asked for.
+#[test]
+fn passes_and_the_breaks_they_make_are_counted() {
+    let session = session::generated(23, 24, 30_000);
+    let stage = Stage::new();
+    for model in ["claude-opus-4-8", "claude-opus-5-5"] {
+        let setting = setting::ALL.into_iter().find(|one| one.model == model);
+        let setting = setting.unwrap();
+        let none = stage.play(&session, Policy::None, &setting);
+        let asked = stage.play(&session, Policy::Asked(10), &setting);
+        let figures = |run| Figures::new(run, &none, model, 20_000);
+        let (none, asked) = (figures(&none), figures(&asked));
+        assert_eq!((none.passes, none.breaks, none.refusals), (0, 0, 0));
+        assert_eq!((asked.passes, asked.breaks), (2, 2), "{asked:?}");
+        assert_eq!((asked.stray_breaks, asked.refusals), (0, 0), "{asked:?}");
+        assert!(asked.peak < none.peak && asked.read < none.read);
+        assert!(asked.over_budget < none.over_budget);
+    }
 }
