@@ -5,10 +5,15 @@
 //! the same tests over and over; now and then an output of tens of kilobytes;
 //! calls side by side; failures. Every five to forty cycles the user speaks.
 
+use std::ops::Range;
+
 use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::text::{file, matches, path, prose, test_run};
+
+/// Tokens of a cycle with outputs of the usual length.
+const USUAL: usize = 2_400;
 
 /// One agent at work.
 struct Coding {
@@ -17,8 +22,8 @@ struct Coding {
     /// Files that were read, and how long each is.
     read: Vec<(usize, usize)>,
     calls: usize,
-    /// Letters of an ordinary file.
-    usual: usize,
+    /// How long outputs are, compared to the usual.
+    percent: usize,
 }
 
 /// A call and what comes back.
@@ -29,16 +34,14 @@ struct Call {
     failed: bool,
 }
 
-/// A session of so many cycles.
-pub fn session(seed: u64, cycles: usize) -> Vec<Value> {
-    let mut rng = Rng::with_seed(seed);
-    let usual = [2_500, 4_000, 6_000, 9_000][rng.usize(0..4)];
+/// A session of so many cycles that grows to about so many tokens.
+pub fn session(seed: u64, cycles: usize, tokens: usize) -> Vec<Value> {
     let mut coding = Coding {
-        rng,
+        rng: Rng::with_seed(seed),
         messages: Vec::new(),
         read: Vec::new(),
         calls: 0,
-        usual,
+        percent: tokens * 100 / (cycles * USUAL),
     };
     let mut turn = 0;
     for _ in 0..cycles {
@@ -77,6 +80,10 @@ impl Coding {
         let content = Value::Array(content);
         self.messages
             .push(json!({"role": role, "content": content}));
+    }
+
+    fn letters(&mut self, usual: Range<usize>) -> usize {
+        self.rng.usize(usual) * self.percent / 100
     }
 
     fn thought(&mut self) -> Option<Value> {
@@ -131,7 +138,8 @@ impl Coding {
         let (number, letters) = if again {
             self.read[rng.usize(0..self.read.len())]
         } else {
-            let fresh = (rng.usize(0..400), rng.usize(self.usual / 4..self.usual * 2));
+            let letters = rng.usize(1_000..8_000) * self.percent / 100;
+            let fresh = (rng.usize(0..400), letters);
             self.read.push(fresh);
             fresh
         };
@@ -148,7 +156,7 @@ impl Coding {
     fn edit(&mut self) -> Call {
         let rng = &mut self.rng;
         if self.read.is_empty() {
-            self.read.push((rng.usize(0..400), self.usual));
+            self.read.push((rng.usize(0..400), 40 * self.percent));
         }
         let at = rng.usize(0..self.read.len());
         let (old, new) = (rng.usize(40..600), rng.usize(40..1_200));
@@ -165,7 +173,7 @@ impl Coding {
     }
 
     fn search(&mut self) -> Call {
-        let letters = self.rng.usize(100..4_000);
+        let letters = self.letters(100..4_000);
         Call {
             name: "Grep",
             input: json!({"pattern": super::text::word(&mut self.rng), "path": "src"}),
@@ -175,7 +183,7 @@ impl Coding {
     }
 
     fn tests(&mut self) -> Call {
-        let letters = self.rng.usize(600..6_000);
+        let letters = self.letters(600..6_000);
         let failed = self.rng.u8(0..4) == 0;
         let which = ["", " --lib", " --test proxy"][self.rng.usize(0..3)];
         Call {
@@ -187,7 +195,7 @@ impl Coding {
     }
 
     fn giant(&mut self) -> Call {
-        let letters = self.rng.usize(20_000..60_000);
+        let letters = self.letters(20_000..60_000).min(60_000);
         let command = format!("cat build/log-{}.txt", self.calls);
         Call {
             name: "Bash",

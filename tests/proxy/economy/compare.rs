@@ -4,18 +4,18 @@
 //! on the client's cache marks, not on prices: they are played once for each and
 //! priced for every model.
 
-use std::collections::HashMap;
+use std::rc::Rc;
 
 use longhaul::sim::models;
 
 use super::figures::Figures;
-use super::play::{Run, Stage};
+use super::play::{Played, Run, Stage};
 use super::policy::{Policy, watermark};
 use super::session::Session;
 use super::setting::Setting;
 
-/// What the proxy must be cheaper than.
-const RIVALS: [Policy; 3] = [Policy::Rolling(3), Policy::Rolling(10), Policy::Trigger];
+/// What the proxy must be cheaper than; the last only where there is time for it.
+const RIVALS: [Policy; 3] = [Policy::Rolling(3), Policy::Trigger, Policy::Rolling(10)];
 
 /// A session under one setting.
 #[derive(Debug, Clone)]
@@ -26,42 +26,44 @@ pub struct Case {
     pub beyond: usize,
     pub none: Figures,
     pub rivals: Vec<Figures>,
-    /// A proxy that does not reckon.
-    pub batch: Figures,
+    /// A proxy that does not reckon, where there is time for it.
+    pub batch: Option<Figures>,
     pub longhaul: Figures,
 }
 
-/// The plain policies, `none` first.
-type Plain = Vec<Run>;
+/// What was played already, by policy, whether thinking is bound, and cache marks.
+type Plain = Vec<((Policy, bool, &'static str), Rc<Run>)>;
 
-pub fn compare(session: &Session, settings: &[Setting]) -> Vec<Case> {
+pub fn compare(session: &Session, settings: &[Setting], thorough: bool) -> Vec<Case> {
+    let rivals = if thorough { &RIVALS[..] } else { &RIVALS[..2] };
     let stage = Stage::new();
-    let mut played: HashMap<(bool, &str), Plain> = HashMap::new();
+    let mut played = Plain::new();
     let case = |setting: &Setting| {
         let binds = models::find(setting.model).unwrap().binds_thinking;
-        let plain = played.entry((binds, setting.lifetime)).or_insert_with(|| {
-            let policies = [Policy::None].into_iter().chain(RIVALS);
-            policies
-                .map(|policy| stage.play(session, policy, setting))
-                .collect()
-        });
-        let none = &plain[0];
-        let budget = setting.budget(none);
+        let mut plain = |policy: Policy| {
+            let wanted = (policy, binds, setting.lifetime);
+            if let Some((_, run)) = played.iter().find(|(key, _)| *key == wanted) {
+                return Rc::clone(run);
+            }
+            let run = Rc::new(stage.play(session, policy, setting));
+            played.push((wanted, Rc::clone(&run)));
+            run
+        };
+        let none = plain(Policy::None);
+        let budget = setting.budget(&none);
         let mark = watermark(budget.min(usable(setting.model)));
-        let batch = stage.play(session, Policy::Batch(budget), setting);
+        let rivals: Vec<_> = rivals.iter().map(|rival| plain(*rival)).collect();
+        let batch = thorough.then(|| plain(Policy::Batch(budget)));
         let longhaul = stage.play(session, Policy::Longhaul(budget), setting);
-        let figures = |run: &Run| Figures::new(run, none, setting.model, budget);
+        let figures = |run: &Run| Figures::new(run, &none, setting.model, budget);
+        let beyond = |one: &&Played| one.tokens.prompt() > mark;
         Case {
             session: session.name.clone(),
             setting: setting.name(),
-            beyond: none
-                .played
-                .iter()
-                .filter(|one| one.tokens.prompt() > mark)
-                .count(),
-            none: figures(none),
-            rivals: plain[1..].iter().map(figures).collect(),
-            batch: figures(&batch),
+            beyond: none.played.iter().filter(beyond).count(),
+            none: figures(&none),
+            rivals: rivals.iter().map(|run| figures(run)).collect(),
+            batch: batch.map(|run| figures(&run)),
             longhaul: figures(&longhaul),
         }
     };

@@ -88,12 +88,11 @@ impl Figures {
 impl Case {
     /// The figures of every policy, `none` first.
     pub fn rows(&self) -> Vec<&Figures> {
-        let rivals = self.rivals.iter();
-        [&self.none]
-            .into_iter()
-            .chain(rivals)
-            .chain([&self.batch, &self.longhaul])
-            .collect()
+        let mut rows = vec![&self.none];
+        rows.extend(&self.rivals);
+        rows.extend(&self.batch);
+        rows.push(&self.longhaul);
+        rows
     }
 }
 

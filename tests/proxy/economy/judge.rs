@@ -72,7 +72,7 @@ mod tests {
             beyond: 1,
             none: figures(1_000),
             rivals: vec![figures(1_200), figures(900)],
-            batch: figures(100),
+            batch: Some(figures(100)),
             longhaul: figures(longhaul),
         }
     }

@@ -85,27 +85,24 @@ impl Stage {
         let sim = &self.upstream.sim;
         sim.reset();
         let folder = tempfile::tempdir().unwrap();
-        let mut proxy = match policy {
-            Policy::Longhaul(budget) => {
-                let file = format!("[window]\nbudget = {budget}\n{}", setting.file);
-                let clock = self.clock.clone();
-                Some(Proxy::keeping_time(&sim.url(), &file, folder.path(), clock))
-            }
-            _ => None,
-        };
+        let mut proxy = policy.proxied().map(|budget| {
+            let file = format!("[window]\nbudget = {budget}\n{}", setting.file);
+            Proxy::keeping_time(&sim.url(), &file, folder.path(), self.clock.clone())
+        });
         let address = proxy.as_ref().map_or(sim.address(), |proxy| proxy.address);
         let mut client = Client::connect(address);
         let around = Around::new(session, policy, model, lifetime);
         let mut history = History::default();
         let (mut cleared, mut prompt) = (0, 0);
         let mut passes = Vec::new();
-        for step in &session.steps {
+        for (at, step) in session.steps.iter().enumerate() {
             self.clock.advance(step.pause);
             history.push(step.asked.clone());
             cleared = policy.cleared(&history, cleared, prompt);
             sim.push_reply(said(&step.answer, false));
             let body = around.body(&history.write(cleared, &around.mark));
-            let answer = client.post("/v1/messages", &around.headers, &body).answer();
+            let headers = format!("{}{}", around.headers, policy.wish(at));
+            let answer = client.post("/v1/messages", &headers, &body).answer();
             assert_eq!(
                 answer.status(),
                 200,

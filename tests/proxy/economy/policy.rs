@@ -32,6 +32,8 @@ pub enum Policy {
     Batch(u64),
     /// The proxy, with this budget.
     Longhaul(u64),
+    /// The proxy, when it is asked to: with each so many requests.
+    Asked(usize),
 }
 
 impl Policy {
@@ -42,6 +44,7 @@ impl Policy {
             Self::Trigger => "trigger".to_owned(),
             Self::Batch(_) => "batch".to_owned(),
             Self::Longhaul(_) => "longhaul".to_owned(),
+            Self::Asked(_) => "asked".to_owned(),
         }
     }
 
@@ -53,7 +56,26 @@ impl Policy {
             Self::Rolling(keep) => all_but(keep),
             Self::Batch(budget) if prompt > watermark(budget) => all_but(3),
             Self::Batch(_) => before,
-            Self::None | Self::Trigger | Self::Longhaul(_) => 0,
+            Self::None | Self::Trigger | Self::Longhaul(_) | Self::Asked(_) => 0,
+        }
+    }
+
+    /// The budget of the proxy, where there is one.
+    pub fn proxied(self) -> Option<u64> {
+        match self {
+            Self::Longhaul(budget) => Some(budget),
+            Self::Asked(_) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// What is said to the proxy with a request.
+    pub fn wish(self, request: usize) -> &'static str {
+        match self {
+            Self::Asked(each) if (request + 1).is_multiple_of(each) => {
+                "x-longhaul-compact: now\r\n"
+            }
+            _ => "",
         }
     }
 

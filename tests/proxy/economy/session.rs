@@ -53,20 +53,33 @@ fn pause(rng: &mut Rng, between_turns: bool) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A generated session.
-pub fn generated(seed: u64, cycles: usize) -> Session {
-    let messages = coding::session(seed, cycles);
+/// A generated session of so many cycles that grows to about so many tokens.
+pub fn generated(seed: u64, cycles: usize, tokens: usize) -> Session {
+    let messages = coding::session(seed, cycles, tokens);
     Session::new(format!("coding-{seed}-{cycles}"), seed, &messages)
 }
 
-/// Generated sessions from 60 to 400 cycles.
+/// Generated sessions, short and long, thin and thick.
 pub fn all_generated() -> Vec<Session> {
-    let sizes = [
-        60, 75, 90, 110, 130, 150, 170, 200, 230, 260, 290, 320, 360, 400,
+    const SIZES: [(usize, usize); 14] = [
+        (60, 90_000),
+        (75, 120_000),
+        (90, 160_000),
+        (110, 140_000),
+        (130, 200_000),
+        (150, 240_000),
+        (170, 180_000),
+        (200, 260_000),
+        (230, 160_000),
+        (260, 220_000),
+        (290, 300_000),
+        (320, 200_000),
+        (360, 240_000),
+        (400, 280_000),
     ];
-    let numbered = sizes.iter().zip(1..);
+    let numbered = SIZES.into_iter().zip(1..);
     numbered
-        .map(|(cycles, seed)| generated(seed, *cycles))
+        .map(|((cycles, tokens), seed)| generated(seed, cycles, tokens))
         .collect()
 }
 

@@ -62,7 +62,7 @@ pub const ALL: [Setting; 11] = [
 ];
 
 /// One for each session of a usual run.
-pub const FEW: [Setting; 4] = [ALL[2], ALL[4], ALL[8], ALL[9]];
+pub const FEW: [Setting; 3] = [ALL[1], ALL[4], ALL[1]];
 
 impl Setting {
     pub fn name(&self) -> String {
