@@ -3,7 +3,9 @@
 //! No I/O, no clock, no randomness: time, prices and counts are arguments, and a
 //! decision is returned as a value for the shell to carry out.
 
+pub mod acts;
 pub mod cache_marks;
+pub mod candidates;
 pub mod chain;
 pub mod conversation;
 pub mod figures;

@@ -1,0 +1,3 @@
+//! What calls are taken for.
+
+use super::*;

@@ -1,0 +1,3 @@
+//! What may go, and what may not.
+
+use super::*;
