@@ -12,7 +12,13 @@
 //!
 //! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
 //! they are, and without them there is nothing to do.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

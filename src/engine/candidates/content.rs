@@ -135,15 +135,14 @@ fn lines(payload: &[u8]) -> Vec<&[u8]> {
     let text = body(payload);
     let mut lines = Vec::new();
     let mut from = 0;
-    for at in memmem::find_iter(text, b"\\n") {
-        // A backslash that is itself escaped escapes nothing.
-        let before = text.get(..at).unwrap_or_default();
-        let escapes = before
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'\\')
-            .count();
-        if escapes % 2 == 0 {
+    let mut escaped = None;
+    for at in memchr::memchr_iter(b'\\', text) {
+        // What follows a backslash is escaped by it, be it another one.
+        if escaped == Some(at) {
+            continue;
+        }
+        escaped = Some(at + 1);
+        if text.get(at + 1) == Some(&b'n') {
             lines.push(text.get(from..at).unwrap_or_default());
             from = at + 2;
         }
@@ -161,13 +160,18 @@ fn lines(payload: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
+static OUTPUT: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new(b"\\nOutput:\\n"));
+static REMINDER: LazyLock<memmem::FinderRev<'static>> =
+    LazyLock::new(|| memmem::FinderRev::new(b"<system-reminder>"));
+
 /// The text of a result, between what clients put around it.
 fn body(payload: &[u8]) -> &[u8] {
     let mut text = payload;
-    if let Some(at) = memmem::find(text.get(..300).unwrap_or(text), b"\\nOutput:\\n") {
+    if let Some(at) = OUTPUT.find(text.get(..300).unwrap_or(text)) {
         text = text.get(at + 11..).unwrap_or_default();
     }
-    if let Some(at) = memmem::rfind(text, b"<system-reminder>") {
+    if let Some(at) = REMINDER.rfind(text) {
         text = text.get(..at).unwrap_or_default();
     }
     let text = text.strip_prefix(b"\"").unwrap_or(text);

@@ -1,6 +1,8 @@
 //! The calls of a history that have results, with what there is to know of each.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::outcome::{self, Outcome};
 use crate::engine::acts::{self, Act};
@@ -9,6 +11,10 @@ use crate::engine::overlay::Overlay;
 
 /// How far into a result is looked for a word of what was not there.
 const BEGINNING: usize = 300;
+
+/// Such words.
+static MISSING: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| ["o such file", "not a directory"].map(Finder::new));
 
 /// A call that has a result.
 pub(super) struct Item<'a> {
@@ -38,8 +44,7 @@ impl Item<'_> {
     /// Whether the result says that something was not there.
     pub(super) fn misses(&self) -> bool {
         let first = self.text().get(..BEGINNING).unwrap_or(self.text());
-        let says = |text: &[u8]| memmem::find(first, text).is_some();
-        says(b"o such file") || says(b"not a directory")
+        MISSING.iter().any(|text| text.find(first).is_some())
     }
 
     /// Whether an earlier result of the same thing holds so much more that this

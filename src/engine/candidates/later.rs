@@ -50,10 +50,11 @@ impl<'i, 'a> Later<'i, 'a> {
         match (&item.act, item.outcome) {
             (_, Outcome::Failed) => self.made_good(number),
             (_, Outcome::Refused | Outcome::Unchanged) => None,
+            // A run that did not finish is made good by one that did.
             (Act::Runs(command), _) if command.reading.is_none() => {
                 self.run_again(number, item, command)
             }
-            (_, Outcome::Absent) => None,
+            (Act::Opaque, _) | (_, Outcome::Absent) => None,
             (Act::Writes(_), _) => {
                 let topics = self.topics.of(number).iter();
                 let over: Option<Vec<By>> = topics.map(|t| self.overwritten(item, *t)).collect();
@@ -69,7 +70,6 @@ impl<'i, 'a> Later<'i, 'a> {
                 Some((How::RunAgain, by.used))
             }
             (Act::Reads(_) | Act::Runs(_), _) => self.read_again(number, item),
-            (Act::Opaque, _) => None,
         }
     }
 
@@ -133,8 +133,9 @@ impl<'i, 'a> Later<'i, 'a> {
             let again = match (part, &later.act.reading()?.part) {
                 _ if later.is_scant_beside(item) => false,
                 (Part::Other(one), Part::Other(other)) => one == other && later.tool == item.tool,
-                (Part::Other(_), _) | (_, Part::Other(_)) => false,
-                (Part::Whole | Part::Lines(..), Part::Tail(_)) => false,
+                (Part::Other(_), _)
+                | (_, Part::Other(_))
+                | (Part::Whole | Part::Lines(..), Part::Tail(_)) => false,
                 (Part::Whole | Part::Lines(..), Part::Whole)
                     if content::is_complete(later.text()) =>
                 {

@@ -48,11 +48,11 @@ const FAILURES: [&[u8]; 6] = [
 const WHAT_RUNS: [&[u8]; 3] = [b"Process ", b"still ", b"is "];
 
 /// What a short result says that stands for what is not here.
-const ABSENT: [&[u8]; 4] = [
-    b"content cleared",
-    b"was cleared",
-    b"tool result cleared",
-    b"output omitted",
+const ABSENT: [&str; 4] = [
+    "content cleared",
+    "was cleared",
+    "result cleared",
+    "output omitted",
 ];
 
 /// Longer results are what they are.
@@ -62,6 +62,9 @@ const SHORT: usize = 400;
 static CODE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("code"));
 static RUNS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("running"));
 static LATE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("timed out"));
+
+static SAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("unchanged since"));
+static GONE: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| ABSENT.map(Finder::new));
 
 /// How a call came out whose result holds this JSON.
 pub(super) fn outcome(is_error: bool, payload: &[u8]) -> Outcome {
@@ -87,13 +90,10 @@ pub(super) fn outcome(is_error: bool, payload: &[u8]) -> Outcome {
         return Outcome::Absent;
     }
     if payload.len() <= SHORT {
-        if memmem::find(payload, b"unchanged since").is_some() {
+        if SAME.find(payload).is_some() {
             return Outcome::Unchanged;
         }
-        if ABSENT
-            .iter()
-            .any(|text| memmem::find(payload, text).is_some())
-        {
+        if GONE.iter().any(|text| text.find(payload).is_some()) {
             return Outcome::Absent;
         }
     }

@@ -85,8 +85,8 @@ impl<'i> Shell<'i> {
     fn moved(&mut self, moves: &'i Move, worked: bool, names: &mut Names<'i>) {
         match moves {
             Move::Enters(folder) if worked => {
-                let named = !folder.starts_with(['/', '~', '.']) && !folder.contains("..");
-                if named && self.entered == Some(folder) {
+                let is_plain = !folder.starts_with(['/', '~', '.']) && !folder.contains("..");
+                if is_plain && self.entered == Some(folder) {
                     self.proofs += 1;
                 }
                 self.place = names.folder(self.place, folder);

@@ -10,7 +10,7 @@ use std::hash::Hash;
 
 use super::items::Item;
 use super::places::{self, Place};
-use crate::engine::acts::{Act, Base, Command, File, Writing};
+use crate::engine::acts::{Act, Base, Command, File};
 
 #[derive(PartialEq, Eq, Hash)]
 enum Topic<'i> {
@@ -38,7 +38,9 @@ pub(super) struct Topics<'i> {
     numbers: HashMap<Topic<'i>, usize>,
     /// The topics of each call: what it reads, runs or asks first, then what it
     /// writes.
-    of_call: Vec<Vec<usize>>,
+    of_calls: Vec<usize>,
+    /// Where those of each call begin.
+    begins: Vec<usize>,
     /// The calls that worked, by topic.
     worked: Vec<Vec<usize>>,
 }
@@ -47,20 +49,24 @@ impl<'i> Topics<'i> {
     pub(super) fn new(items: &'i [Item<'_>]) -> Self {
         let mut topics = Self {
             numbers: HashMap::with_capacity(items.len() / 2),
-            of_call: Vec::with_capacity(items.len()),
+            of_calls: Vec::with_capacity(items.len()),
+            begins: Vec::with_capacity(items.len()),
             worked: Vec::new(),
         };
         let places = places::places(items);
         let mut era = 0;
         for (number, item) in items.iter().enumerate() {
             let place = places.get(number).copied().unwrap_or_default();
-            let of_call = topics.list(item, place, era);
-            for topic in of_call.iter().filter(|_| item.is_good()) {
-                if let Some(worked) = topics.worked.get_mut(*topic) {
-                    worked.push(number);
+            let begins = topics.of_calls.len();
+            topics.begins.push(begins);
+            topics.add(item, place, era);
+            if item.is_good() {
+                for topic in topics.of_calls.get(begins..).unwrap_or_default() {
+                    if let Some(worked) = topics.worked.get_mut(*topic) {
+                        worked.push(number);
+                    }
                 }
             }
-            topics.of_call.push(of_call);
             if let Act::Runs(command) = &item.act {
                 era += usize::from(command.switches());
             }
@@ -68,22 +74,26 @@ impl<'i> Topics<'i> {
         topics
     }
 
-    fn list(&mut self, item: &'i Item<'_>, place: Place, era: usize) -> Vec<usize> {
+    fn add(&mut self, item: &'i Item<'_>, place: Place, era: usize) {
         let tool = item.tool.as_str();
-        match &item.act {
-            Act::Reads(reading) => vec![self.file(tool, &reading.file, place)],
-            Act::Writes(writings) => {
-                let file = |writing: &'i Writing| self.file(tool, &writing.file, place);
-                writings.iter().map(file).collect()
-            }
-            Act::Runs(command) => vec![match &command.reading {
+        let topic = match &item.act {
+            Act::Reads(reading) => self.file(tool, &reading.file, place),
+            Act::Runs(command) => match &command.reading {
                 Some(reading) => self.file(tool, &reading.file, place),
                 None => self.command(tool, command, place, era),
-            }],
-            Act::Asks(query) => vec![self.number(Topic::Ask(tool, &query.arguments))],
-            Act::Plans => vec![self.number(Topic::Plan(tool))],
-            Act::Opaque => Vec::new(),
-        }
+            },
+            Act::Asks(query) => self.number(Topic::Ask(tool, &query.arguments)),
+            Act::Plans => self.number(Topic::Plan(tool)),
+            Act::Writes(writings) => {
+                for writing in writings {
+                    let topic = self.file(tool, &writing.file, place);
+                    self.of_calls.push(topic);
+                }
+                return;
+            }
+            Act::Opaque => return,
+        };
+        self.of_calls.push(topic);
     }
 
     fn file(&mut self, tool: &'i str, file: &'i File, place: Place) -> usize {
@@ -112,7 +122,12 @@ impl<'i> Topics<'i> {
 
     /// The topics of a call.
     pub(super) fn of(&self, call: usize) -> &[usize] {
-        self.of_call.get(call).map_or(&[], Vec::as_slice)
+        let at = |call: usize| self.begins.get(call).copied();
+        let end = at(call + 1).unwrap_or(self.of_calls.len());
+        let range = at(call).map(|begin| begin..end);
+        range
+            .and_then(|range| self.of_calls.get(range))
+            .unwrap_or(&[])
     }
 
     /// The calls about a topic that worked, in order.

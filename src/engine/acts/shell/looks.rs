@@ -171,7 +171,9 @@ pub(super) fn is_record(line: &str) -> bool {
 
 /// Whether a line puts other files in the place of those that are there.
 pub(super) fn switches(line: &str) -> bool {
-    memchr::memmem::find(line.as_bytes(), b"git").is_some() && has(line, SWITCHES)
+    line.split([' ', '\n', ';', '&', '|', '('])
+        .any(|word| word == "git")
+        && has(line, SWITCHES)
 }
 
 /// Whether a line shows what differs.
