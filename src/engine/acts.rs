@@ -55,6 +55,8 @@ pub enum Part {
     Whole,
     /// From a line, counted from one, to another, or as far as the tool goes.
     Lines(u64, Option<u64>),
+    /// So many lines at its end.
+    Tail(u64),
     /// Something else, said by these arguments.
     Other(String),
 }
@@ -105,6 +107,7 @@ impl Act {
                 let _ = match part {
                     Part::Lines(from, Some(to)) => write!(subject, ", lines {from}-{to}"),
                     Part::Lines(from, None) => write!(subject, ", from line {from}"),
+                    Part::Tail(count) => write!(subject, ", last {count} lines"),
                     Part::Whole | Part::Other(_) => Ok(()),
                 };
                 subject
@@ -147,13 +150,18 @@ pub fn key(name: &str, act: &Act) -> Option<u64> {
         Act::Asks(query) => vec!["ask", name, &query.arguments],
         _ => {
             let Reading { file, part } = act.reading()?;
-            return Some(digest(&[
-                "read",
-                &file.world,
-                &format!("{:?}", file.base),
-                &file.path,
-                &format!("{part:?}"),
-            ]));
+            let base = match file.base {
+                Base::Root => "root",
+                Base::Session => "session",
+                Base::Shell => "shell",
+            };
+            let part = match part {
+                Part::Whole => String::new(),
+                Part::Lines(from, to) => format!("lines {from} {}", to.unwrap_or_default()),
+                Part::Tail(count) => format!("tail {count}"),
+                Part::Other(arguments) => format!("other {arguments}"),
+            };
+            return Some(digest(&["read", &file.world, base, &file.path, &part]));
         }
     };
     Some(digest(&pieces))

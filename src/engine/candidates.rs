@@ -12,15 +12,18 @@
 //! This only lists; what is taken of the list is decided elsewhere.
 
 mod content;
-mod history;
+mod items;
+mod later;
 mod outcome;
 mod places;
+mod topics;
 
 use std::collections::HashMap;
 
 use super::conversation::Conversation;
 use super::overlay::Overlay;
-use history::{Item, Later};
+use items::Item;
+use later::Later;
 use outcome::Outcome;
 
 /// Shorter results are not worth comparing.
@@ -94,7 +97,7 @@ pub fn candidates(
     current: &Overlay,
     settings: &Choice<'_>,
 ) -> Vec<Candidate> {
-    let items = history::items(conversation, current);
+    let items = items::items(conversation, current);
     let later = Later::new(&items);
     let end = conversation.last_assistant().unwrap_or(0);
     let count = items.len().saturating_sub(settings.keep_tool_uses);

@@ -12,7 +12,7 @@ use axum::extract::State;
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 
 use super::headers::{self, REQUEST_ID};
 use super::intake::{self, Limits, Passing, Room};
@@ -267,6 +267,9 @@ fn relay(
 
 /// Says in headers what became of the request.
 fn describe(headers: &mut HeaderMap, sent: &Sent) {
+    if let Some(notice) = sent.notice {
+        headers.insert(headers::NOTICE, HeaderValue::from_static(notice));
+    }
     let rows = [
         (headers::SESSION, &sent.session),
         (headers::VIEW, &sent.shape),

@@ -21,6 +21,8 @@ pub const SESSION: HeaderName = HeaderName::from_static("x-longhaul-session");
 pub const VIEW: HeaderName = HeaderName::from_static("x-longhaul-view");
 /// The response header that says what a pass did.
 pub const COMPACTION: HeaderName = HeaderName::from_static("x-longhaul-compaction");
+/// The response header that says what a person should know, in a word.
+pub const NOTICE: HeaderName = HeaderName::from_static("x-longhaul-notice");
 /// The request header by which a client wishes for a pass, or against one.
 const COMPACT: HeaderName = HeaderName::from_static("x-longhaul-compact");
 const BETA: HeaderName = HeaderName::from_static("anthropic-beta");

@@ -36,6 +36,8 @@ pub struct Sent {
     billed: bool,
     /// What the answer is to say of cleared results.
     pub report: Option<Report>,
+    /// Something the client should know, in a word.
+    pub notice: Option<&'static str>,
     /// The session, for the log.
     pub session: String,
     /// The view, for the log.
@@ -66,6 +68,7 @@ impl From<Prepared> for Sent {
             remembers: prepared.remembers,
             estimate: prepared.sent.tokens,
             report: report(&prepared),
+            notice: prepared.figures.course.thrashing.then_some("thrash"),
             session: prepared.session(),
             shape: prepared.shape(),
             compaction: prepared.compaction(),

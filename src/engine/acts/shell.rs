@@ -41,6 +41,17 @@ impl Command {
     pub fn is_record(&self) -> bool {
         looks::is_record(&self.text)
     }
+
+    /// Whether it puts other files in the place of those that are there, so that
+    /// the same command before and after it is not the same.
+    pub fn switches(&self) -> bool {
+        looks::switches(&self.text)
+    }
+
+    /// Whether it shows what differs, which may be nothing the next time.
+    pub fn shows_differences(&self) -> bool {
+        looks::shows_differences(&self.text)
+    }
 }
 
 /// Where a command leaves the shell.
@@ -137,8 +148,8 @@ fn shown(words: &[String]) -> Option<(String, Part)> {
         ["head", path] => (*path, Part::Lines(1, Some(10))),
         ["head", count, path] => (*path, Part::Lines(1, Some(lines(count)?))),
         ["head", "-n", count, path] => (*path, Part::Lines(1, Some(count.parse().ok()?))),
-        ["tail", path] => (*path, Part::Other("tail 10".to_owned())),
-        ["tail", count, path] => (*path, Part::Other(format!("tail {}", lines(count)?))),
+        ["tail", path] => (*path, Part::Tail(10)),
+        ["tail", count, path] => (*path, Part::Tail(lines(count)?)),
         ["tail", "-n", count, path] => (*path, last_lines(count)?),
         _ => return None,
     };
@@ -160,8 +171,7 @@ fn last_lines(count: &str) -> Option<Part> {
             Part::Lines(from, None)
         });
     }
-    let count: u64 = count.parse().ok()?;
-    Some(Part::Other(format!("tail {count}")))
+    Some(Part::Tail(count.parse().ok()?))
 }
 
 /// `12,40p`, `12p` or `12,$p`.
@@ -175,3 +185,7 @@ fn script_lines(script: &str) -> Option<Part> {
         to => Some(Part::Lines(from.max(1), Some(to.parse().ok()?))),
     }
 }
+
+#[cfg(test)]
+#[path = "shell_tests.rs"]
+mod tests;

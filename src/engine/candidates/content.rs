@@ -8,11 +8,14 @@
 //! that tools put before them, as they stand in JSON.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 
 /// Lines at either end that must be found again.
 const ENDS: usize = 3;
+/// And at most so many, if those few say too little.
+const MOST: usize = 12;
 /// Bytes besides white space that they must hold, to be told from others.
 const TELLING: usize = 24;
 /// Bytes that make a line worth counting.
@@ -23,35 +26,78 @@ const TENTHS: usize = 8;
 const UNCUT: usize = 28_000;
 
 /// What tools write where they have cut.
-const CUTS: [&[u8]; 6] = [
-    b"truncated",
-    b"omitted",
-    b"clipped",
-    b"more lines",
-    b"Showing lines",
-    b"offset=",
+const CUTS: [&str; 6] = [
+    "truncated",
+    "omitted",
+    "clipped",
+    "more lines",
+    "Showing lines",
+    "offset=",
 ];
+
+static CUT: LazyLock<[memmem::Finder<'static>; 6]> =
+    LazyLock::new(|| CUTS.map(memmem::Finder::new));
 
 /// Whether a view of a whole file is sure to show all of it.
 pub(super) fn is_complete(payload: &[u8]) -> bool {
-    payload.len() < UNCUT && !CUTS.iter().any(|cut| memmem::find(payload, cut).is_some())
+    payload.len() < UNCUT && !CUT.iter().any(|cut| cut.find(payload).is_some())
 }
 
-/// Whether the later view shows what the earlier showed.
-pub(super) fn covers(later: &[u8], earlier: &[u8]) -> bool {
-    if later == earlier {
-        return true;
+/// A view of a file, ready to be looked for in others.
+pub(super) struct View<'p> {
+    payload: &'p [u8],
+    lines: Vec<&'p [u8]>,
+    /// How many lines at the beginning, and at the end, must be found again.
+    ends: Option<(usize, usize)>,
+    /// The longest of them, which are looked for before anything else.
+    signs: [memmem::Finder<'p>; 2],
+}
+
+impl<'p> View<'p> {
+    /// What a result shows.
+    pub(super) fn of(payload: &'p [u8]) -> Self {
+        let lines = lines(payload);
+        let ends = start(&lines).zip(end(&lines));
+        let sign = |lines: Option<&[&'p [u8]]>| {
+            let longest = lines.and_then(|lines| lines.iter().copied().max_by_key(|l| l.len()));
+            memmem::Finder::new(longest.unwrap_or_default())
+        };
+        let (first, last) = ends.unwrap_or_default();
+        let signs = [
+            sign(lines.get(..first)),
+            sign(lines.get(lines.len().saturating_sub(last)..)),
+        ];
+        Self {
+            payload,
+            lines,
+            ends,
+            signs,
+        }
     }
-    let (later, earlier) = (lines(later), lines(earlier));
-    let (Some(first), Some(last)) = (start(&earlier), end(&earlier)) else {
-        return false;
-    };
-    let begins = later.windows(first.len()).position(|lines| lines == first);
-    let ends = later.windows(last.len()).rposition(|lines| lines == last);
-    let (Some(begins), Some(ends)) = (begins, ends) else {
-        return false;
-    };
-    (ends + last.len()).saturating_sub(begins) >= earlier.len() && shares(&later, &earlier)
+
+    /// Whether a later result shows what this one showed.
+    pub(super) fn is_in(&self, later: &[u8]) -> bool {
+        if later == self.payload {
+            return true;
+        }
+        let Some((first, last)) = self.ends else {
+            return false;
+        };
+        if self.signs.iter().any(|sign| sign.find(later).is_none()) {
+            return false;
+        }
+        let later = lines(later);
+        let first = self.lines.get(..first).unwrap_or_default();
+        let from = self.lines.len().saturating_sub(last);
+        let last = self.lines.get(from..).unwrap_or_default();
+        let begins = later.windows(first.len()).position(|lines| lines == first);
+        let ends = later.windows(last.len()).rposition(|lines| lines == last);
+        let (Some(begins), Some(ends)) = (begins, ends) else {
+            return false;
+        };
+        let apart = (ends + last.len()).saturating_sub(begins);
+        apart >= self.lines.len() && shares(&later, &self.lines)
+    }
 }
 
 fn shares(later: &[&[u8]], earlier: &[&[u8]]) -> bool {
@@ -67,19 +113,17 @@ fn weight(line: &[u8]) -> usize {
         .count()
 }
 
-/// The first lines, as many as it takes to be told from others.
-fn start<'a, 'b>(lines: &'b [&'a [u8]]) -> Option<&'b [&'a [u8]]> {
-    (ENDS.min(lines.len())..=lines.len())
-        .filter_map(|count| lines.get(..count))
-        .find(|lines| tells(lines))
+/// How many of the first lines it takes to tell them from others.
+fn start(lines: &[&[u8]]) -> Option<usize> {
+    let tells = |count: &usize| lines.get(..*count).is_some_and(tells);
+    (ENDS.min(lines.len())..=lines.len().min(MOST)).find(tells)
 }
 
-/// The last lines, likewise.
-fn end<'a, 'b>(lines: &'b [&'a [u8]]) -> Option<&'b [&'a [u8]]> {
-    (0..=lines.len().saturating_sub(ENDS))
-        .rev()
-        .filter_map(|from| lines.get(from..))
-        .find(|lines| tells(lines))
+/// How many of the last lines, likewise.
+fn end(lines: &[&[u8]]) -> Option<usize> {
+    let from = |count: usize| lines.len().saturating_sub(count);
+    let tells = |count: &usize| lines.get(from(*count)..).is_some_and(tells);
+    (ENDS.min(lines.len())..=lines.len().min(MOST)).find(tells)
 }
 
 fn tells(lines: &[&[u8]]) -> bool {
@@ -91,15 +135,14 @@ fn lines(payload: &[u8]) -> Vec<&[u8]> {
     let text = body(payload);
     let mut lines = Vec::new();
     let mut from = 0;
-    for at in memmem::find_iter(text, b"\\n") {
-        // A backslash that is itself escaped escapes nothing.
-        let before = text.get(..at).unwrap_or_default();
-        let escapes = before
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'\\')
-            .count();
-        if escapes % 2 == 0 {
+    let mut escaped = None;
+    for at in memchr::memchr_iter(b'\\', text) {
+        // What follows a backslash is escaped by it, be it another one.
+        if escaped == Some(at) {
+            continue;
+        }
+        escaped = Some(at + 1);
+        if text.get(at + 1) == Some(&b'n') {
             lines.push(text.get(from..at).unwrap_or_default());
             from = at + 2;
         }
@@ -117,13 +160,18 @@ fn lines(payload: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
+static OUTPUT: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new(b"\\nOutput:\\n"));
+static REMINDER: LazyLock<memmem::FinderRev<'static>> =
+    LazyLock::new(|| memmem::FinderRev::new(b"<system-reminder>"));
+
 /// The text of a result, between what clients put around it.
 fn body(payload: &[u8]) -> &[u8] {
     let mut text = payload;
-    if let Some(at) = memmem::find(text.get(..300).unwrap_or(text), b"\\nOutput:\\n") {
+    if let Some(at) = OUTPUT.find(text.get(..300).unwrap_or(text)) {
         text = text.get(at + 11..).unwrap_or_default();
     }
-    if let Some(at) = memmem::rfind(text, b"<system-reminder>") {
+    if let Some(at) = REMINDER.rfind(text) {
         text = text.get(..at).unwrap_or_default();
     }
     let text = text.strip_prefix(b"\"").unwrap_or(text);

@@ -30,7 +30,7 @@ use session::Session;
 use setting::Setting;
 
 /// Whether the proxy clears by itself yet, so that it can be cheaper.
-const AUTOMATIC: bool = false;
+const AUTOMATIC: bool = true;
 
 /// Sessions, each with the settings that it is played under.
 fn selection() -> Vec<(Session, Vec<Setting>)> {

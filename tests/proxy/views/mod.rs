@@ -14,6 +14,7 @@ mod figures;
 mod kinds;
 mod marks;
 mod odd;
+mod passes;
 mod properties;
 mod races;
 mod refusal_bodies;

@@ -76,9 +76,11 @@ const MOVES: [&str; 7] = ["cd", "pushd", "popd", "source", "eval", "exec", "."];
 
 /// Whether a line may leave the shell somewhere else.
 pub(super) fn moves(line: &str) -> bool {
-    let found = |word: &str| memchr::memmem::find(line.as_bytes(), word.as_bytes()).is_some();
     let known = |word: &str| MOVES.contains(&word);
-    if !MOVES.iter().any(|word| found(word)) {
+    if !line
+        .split([' ', '\t', '\n', ';', '&', '|', '(', '{'])
+        .any(known)
+    {
         return false;
     }
     if let Some(commands) = simple(line) {

@@ -1,9 +1,11 @@
 //! Programs that only look, and lines whose output is a record.
 //!
-//! Both are tables. The first says which commands fetch something and leave
+//! All are tables. The first say which commands fetch something and leave
 //! everything as it was; to run such a command again is to fetch the same again.
-//! The second says which output stays worth something when the line is run
-//! again: what was committed or sent, and figures that are there to be compared.
+//! Another says which output stays worth something when the line is run again:
+//! what was committed or sent, figures that are there to be compared, and a
+//! window that has moved on, as over a log or a terminal. The last says after
+//! which commands the same line is about other files.
 
 /// Programs that change nothing, whatever their arguments.
 const ALWAYS: &[&str] = &[
@@ -91,6 +93,17 @@ const ONLY_WITH: &[(&str, &[&str])] = &[
     ("command", &["-v"]),
 ];
 
+/// Words of lines after which other files stand in the same places.
+const SWITCHES: &[&[&str]] = &[
+    &["git", "bisect"],
+    &["git", "checkout"],
+    &["git", "stash"],
+    &["git", "switch"],
+];
+
+/// Words of lines that show what differs, which may be gone the next time.
+const DIFFERENCES: &[&[&str]] = &[&["diff"], &["show"], &["log"]];
+
 /// Words of lines whose output is a record, each as one word or two in a row.
 const RECORDS: &[&[&str]] = &[
     &["bench"],
@@ -122,6 +135,12 @@ const RECORDS: &[&[&str]] = &[
     &["uuidgen"],
     &["RANDOM"],
     &["rand"],
+    &["capture"],
+    &["capture-pane"],
+    &["dmesg"],
+    &["history"],
+    &["journalctl"],
+    &["logs"],
 ];
 
 /// Whether every one of these commands only looks.
@@ -147,8 +166,36 @@ fn looks(command: &[String]) -> bool {
 
 /// Whether the output of a line is worth something after another run.
 pub(super) fn is_record(line: &str) -> bool {
+    has(line, RECORDS) || begins_with_tail(line)
+}
+
+/// Whether a line puts other files in the place of those that are there.
+pub(super) fn switches(line: &str) -> bool {
+    line.split([' ', '\n', ';', '&', '|', '('])
+        .any(|word| word == "git")
+        && has(line, SWITCHES)
+}
+
+/// Whether a line shows what differs.
+pub(super) fn shows_differences(line: &str) -> bool {
+    has(line, DIFFERENCES)
+}
+
+fn has(line: &str, rows: &[&[&str]]) -> bool {
     let apart = |letter: char| !letter.is_alphanumeric() && letter != '-';
     let words: Vec<&str> = line.split(apart).filter(|word| !word.is_empty()).collect();
-    let found = |record: &[&str]| words.windows(record.len()).any(|window| window == record);
-    RECORDS.iter().any(|record| found(record))
+    let found = |row: &[&str]| words.windows(row.len()).any(|window| window == row);
+    rows.iter().any(|row| found(row))
+}
+
+/// Whether `tail` is a command of its own somewhere in a line, and not behind a
+/// pipe: then it looks at the end of something that grows.
+fn begins_with_tail(line: &str) -> bool {
+    line.match_indices("tail ").any(|(at, _)| {
+        let before = line
+            .get(..at)
+            .unwrap_or_default()
+            .trim_end_matches([' ', '\t']);
+        before.is_empty() || before.ends_with([';', '&', '\n', '(', '{'])
+    })
 }
