@@ -31,6 +31,8 @@ pub struct Sending {
     /// A pass changed what had been sent before: the tokens of the view without
     /// that pass.
     pub unchanged: Option<u64>,
+    /// Tokens of system and tools, about.
+    pub base: u64,
 }
 
 /// Why less was read from the cache than had been left there.
@@ -71,6 +73,21 @@ impl Sending {
             () if self.client_edited => Cause::ClientEdit,
             () => Cause::Unexplained,
         })
+    }
+
+    /// Whether a cache that was taken for cold was cold; `None` if it was not, or
+    /// if nobody can know. A pass leaves little that could have been read: system
+    /// and tools, which another session may have kept alive.
+    pub fn came_true(&self, usage: &Usage, base_is_shared: bool) -> Option<bool> {
+        if self.cache != Cache::Cold || self.cached == 0 {
+            return None;
+        }
+        let read = usage.cache_read.unwrap_or(0);
+        match self.unchanged {
+            None => Some(self.broken(usage).is_some()),
+            Some(_) if read < self.base / 2 => Some(true),
+            Some(_) => (!base_is_shared).then_some(false),
+        }
     }
 
     /// What passes have saved on this request, in pico-dollars.
@@ -130,6 +147,7 @@ mod tests {
             removed_before: 0,
             removed: 0,
             unchanged: None,
+            base: 10_000,
         }
     }
 
@@ -199,6 +217,34 @@ mod tests {
         ];
         for (sending, read, expected) in rows {
             assert_eq!(sending.broken(&usage(read, 0)), expected, "{sending:?}");
+        }
+    }
+
+    #[test]
+    fn a_prediction_is_judged_by_what_was_read() {
+        let cold = Sending {
+            cache: Cache::Cold,
+            ..sending()
+        };
+        let passed = Sending {
+            unchanged: Some(51_000),
+            ..cold
+        };
+        let rows = [
+            (sending(), 0, false, None),
+            (cold, 0, false, Some(true)),
+            (cold, 50_000, false, Some(false)),
+            (passed, 0, false, Some(true)),
+            (passed, 9_000, false, Some(false)),
+            (passed, 9_000, true, None),
+            (Sending { cached: 0, ..cold }, 0, false, None),
+        ];
+        for (sending, read, shared, expected) in rows {
+            assert_eq!(
+                sending.came_true(&usage(read, 0), shared),
+                expected,
+                "{sending:?}"
+            );
         }
     }
 

@@ -24,6 +24,7 @@ pub mod prepare;
 pub mod recognise;
 pub mod refused;
 mod rereads;
+mod shared_base;
 pub mod standing;
 mod take_over;
 pub mod tenants;
@@ -49,6 +50,7 @@ use known::Known;
 use learned::{Learned, Note};
 use overlays::Overlays;
 use rereads::Removed;
+use shared_base::SharedBase;
 use tenants::Tenants;
 
 /// Bodies from this size on are looked at on a thread of their own, so that the
@@ -97,6 +99,7 @@ pub struct Views {
     known: Arc<Known>,
     overlays: Overlays,
     removed: Removed,
+    bases: SharedBase,
     learned: Learned,
     /// Whose requests are whose.
     pub tenants: Tenants,
@@ -127,6 +130,7 @@ impl Views {
             known: Arc::default(),
             overlays: Overlays::default(),
             removed: Removed::default(),
+            bases: SharedBase::default(),
             learned: Learned::default(),
             tenants,
             key: Key::new(secret),

@@ -11,7 +11,7 @@ use super::prepare::Prepared;
 use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;
 use crate::engine::measure::{Anchor, Size};
-use crate::engine::policy::{Cache, Rates};
+use crate::engine::policy::Rates;
 use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
 use crate::store::{MarkRow, Moment};
@@ -34,6 +34,7 @@ pub struct Sent {
     lessons: Vec<Quirk>,
     sending: Sending,
     billed: bool,
+    base_is_shared: bool,
     /// What the answer is to say of cleared results.
     pub report: Option<Report>,
     /// Something the client should know, in a word.
@@ -77,6 +78,7 @@ impl From<Prepared> for Sent {
                 ..prepared.sending
             },
             billed: false,
+            base_is_shared: prepared.base_is_shared,
             figures: prepared.figures,
             anchor: prepared.anchor,
             lessons: prepared
@@ -149,6 +151,7 @@ impl Views {
             sending,
             figures,
             model,
+            base_is_shared,
             ..
         } = sent;
         let called = reply.tool_calls.iter().map(|call| call.name.clone());
@@ -158,11 +161,7 @@ impl Views {
         if let Some(cause) = sending.broken(&reply.usage) {
             self.metrics.prefix_break(cause.label());
         }
-        if sending.cache == Cache::Cold && sending.cached > 0 {
-            // System and tools may be kept alive by other sessions.
-            let read = reply.usage.cache_read.unwrap_or(0);
-            let base = figures.sizes().map_or(0, |(_, view)| view.base.raw.total());
-            let right = read <= base + base / 4 + 1_000;
+        if let Some(right) = sending.came_true(&reply.usage, *base_is_shared) {
             figures.course.predicted(right);
             self.metrics.cold_prediction(right);
         }

@@ -90,6 +90,8 @@ pub struct Prepared {
     pub(super) own: bool,
     /// What its bill is judged by.
     pub(super) sending: Sending,
+    /// Another session keeps its system and tools in the cache.
+    pub(super) base_is_shared: bool,
     /// Whether it may be remembered.
     pub(super) remembers: bool,
     /// Tokens of the history, and of the view.

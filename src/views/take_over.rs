@@ -15,6 +15,7 @@ use crate::engine::figures::Figures;
 use crate::engine::ids::LineageId;
 use crate::engine::measure;
 use crate::engine::policy::{Age, Cache};
+use crate::store::Moment;
 use crate::wire::body::Kind;
 use crate::wire::scan::Span;
 
@@ -82,6 +83,7 @@ impl Views {
         // The longest is what keeps the cache alive.
         figures.lifetime = figures.lifetime.max(before.lifetime);
         let sending = self.sending(&before, &figures, standing);
+        let base_is_shared = self.shares_base(&figures, lineage);
         Ok(Prepared {
             view: built.view,
             overlay: built.overlay,
@@ -92,6 +94,7 @@ impl Views {
             grew_from: standing.map(|standing| standing.messages),
             own: standing.is_some_and(|standing| standing.own),
             sending,
+            base_is_shared,
             remembers: !asked.counts,
             original,
             sent,
@@ -111,6 +114,18 @@ impl Views {
             begun,
             recognised,
         })
+    }
+
+    /// Whether another session has used the same system and tools within the
+    /// lifetime of a cache.
+    fn shares_base(&self, figures: &Figures, lineage: LineageId) -> bool {
+        let Some((_, view)) = figures.sizes() else {
+            return false;
+        };
+        let now = self.now();
+        let lifetime = i64::try_from(figures.lifetime.unwrap_or(0)).unwrap_or(0);
+        let since = Moment(now.0.saturating_sub(lifetime.saturating_mul(1_000)));
+        self.bases.uses(view.base.digest, lineage, now, since)
     }
 
     /// What the bill of a request will be judged by.
@@ -137,6 +152,7 @@ impl Views {
             removed_before: before.removed,
             removed: 0,
             unchanged: None,
+            base: now.sizes().map_or(0, |(_, view)| view.base.raw.total()),
         }
     }
 }
