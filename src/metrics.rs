@@ -201,6 +201,6 @@ mod tests {
         assert!(text.contains(
             "longhaul_upstream_tokens_total{class=\"output\",model=\"claude-opus-5-5\"} 5"
         ));
-        assert!(!text.contains("cache_read"));
+        assert!(!text.contains("class=\"cache_read\""));
     }
 }

@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
@@ -56,6 +57,10 @@ use tenants::Tenants;
 /// Bodies from this size on are looked at on a thread of their own, so that the
 /// streams of this one go on meanwhile: about half a millisecond of work.
 const LARGE: usize = 2 << 20;
+
+/// How many large bodies are made smaller at once: each takes several times its
+/// size meanwhile.
+const LARGE_AT_ONCE: usize = 2;
 
 /// The most that marks and overlays may take on disk.
 const STATE_BYTES: u64 = 4 << 30;
@@ -110,6 +115,7 @@ pub struct Views {
     /// Where what nobody waits for is done; workers may end before it.
     background: Handle,
     tasks: TaskTracker,
+    large: Semaphore,
 }
 
 impl Views {
@@ -139,6 +145,7 @@ impl Views {
             metrics,
             background: Handle::current(),
             tasks: TaskTracker::new(),
+            large: Semaphore::new(LARGE_AT_ONCE),
         };
         match views.timed("learned", views.store.learned()).await {
             Ok(notes) => {
@@ -203,6 +210,14 @@ impl Views {
     fn now(&self) -> Moment {
         let now = self.clock.now().as_millis();
         Moment(i64::try_from(now).unwrap_or(i64::MAX))
+    }
+
+    /// Waits for the turn of a large body to be made smaller.
+    async fn turn(&self, size: usize) -> Option<SemaphorePermit<'_>> {
+        if size < LARGE {
+            return None;
+        }
+        self.large.acquire().await.ok()
     }
 
     /// Asks the store, and counts how long that takes.

@@ -32,6 +32,7 @@ impl Views {
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
         let archives = self.config.journal.enabled;
+        let _turn = self.turn(prepared.recognised.bytes.len()).await;
         let Some(checked) = self.consider(prepared, asked, archives).await? else {
             return Ok(());
         };
@@ -205,6 +206,7 @@ impl Views {
 
     /// Makes a view smaller for once: nothing is committed or remembered.
     pub(super) async fn reduce_once(&self, prepared: &mut Prepared) {
+        let _turn = self.turn(prepared.recognised.bytes.len()).await;
         let reduced = match self.consider(prepared, Some(Ask::Reactive), false).await {
             Ok(Some(checked)) => {
                 prepared.kinds = kinds(checked.draft.freed).map(|(kind, _)| kind).collect();
