@@ -63,10 +63,16 @@ impl Stage {
     }
 
     /// Passes that were committed, by what started them.
-    fn passes(&self, kind: &str, trigger: &str) -> f64 {
-        self.metric(&format!(
+    fn passes(&self, kind: &str, trigger: &str) -> u64 {
+        self.count(&format!(
             "compactions_total{{kind=\"{kind}\",outcome=\"committed\",trigger=\"{trigger}\"}}"
         ))
+    }
+
+    /// A counter.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn count(&self, series: &str) -> u64 {
+        self.metric(series).round() as u64
     }
 
     fn metric(&self, series: &str) -> f64 {
@@ -86,24 +92,15 @@ fn a_cold_cache_is_the_moment_to_tidy_up_and_a_warm_one_is_not() {
     }
     stage.pause(7);
     assert_eq!(compaction(&stage.chat(&mut agent)), "clear");
-    assert_eq!(stage.passes("clear", "temporal"), 1.0);
-    assert_eq!(
-        stage.metric("cold_predictions_total{outcome=\"right\"}"),
-        1.0
-    );
+    assert_eq!(stage.passes("clear", "temporal"), 1);
+    assert_eq!(stage.count("cold_predictions_total{outcome=\"right\"}"), 1);
     let view = shown(&stage.upstream);
     assert_eq!(compaction(&stage.chat(&mut agent)), "none");
     assert!(continues(&shown(&stage.upstream), &view));
     let saved = stage.metric("saved_usd{model=\"claude-opus-4-8\"}");
     assert!(saved > 0.0, "{saved}");
-    assert_eq!(
-        stage.metric("prefix_breaks_total{cause=\"unexplained\"}"),
-        0.0
-    );
-    assert_eq!(
-        stage.metric("prefix_breaks_total{cause=\"compaction\"}"),
-        1.0
-    );
+    assert_eq!(stage.count("prefix_breaks_total{cause=\"unexplained\"}"), 0);
+    assert_eq!(stage.count("prefix_breaks_total{cause=\"compaction\"}"), 1);
     assert!(stage.metric("tokens_removed_total{kind=\"clear\"}") > 2_000.0);
     assert!(stage.metric("compression_ratio_count{kind=\"clear\"}") > 0.0);
     assert!(stage.metric("cache_read_ratio_count") > 10.0);
@@ -149,8 +146,8 @@ fn an_oversized_result_is_trimmed_as_it_arrives_and_breaks_nothing() {
     assert!(continues(&shown(&stage.upstream), &view));
     assert!(all_answered(&stage.upstream));
     for cause in ["compaction", "client_edit", "ttl", "unexplained"] {
-        let breaks = stage.metric(&format!("prefix_breaks_total{{cause=\"{cause}\"}}"));
-        assert_eq!(breaks, 0.0, "{cause}");
+        let breaks = stage.count(&format!("prefix_breaks_total{{cause=\"{cause}\"}}"));
+        assert_eq!(breaks, 0, "{cause}");
     }
     assert!(stage.metric("saved_usd{model=\"claude-opus-5-5\"}") > 0.0);
 }
@@ -193,7 +190,7 @@ fn passes_that_are_refilled_at_once_stop_and_say_so() {
         stage.chat(&mut agent);
     }
     assert!(told > 0);
-    assert_eq!(stage.metric("thrash_total"), 1.0);
+    assert_eq!(stage.count("thrash_total"), 1);
     assert!(all_answered(&stage.upstream));
 }
 
@@ -223,11 +220,11 @@ fn what_is_fetched_again_after_a_pass_is_counted_once() {
     let pass = agent.ask(&stage.proxy, "x-longhaul-compact: now\r\n");
     assert_eq!(compaction(&pass), "clear");
     agent.user("Again.");
-    for (path, expected) in [("/a", 1.0), ("/f", 1.0), ("/a", 1.0), ("/b", 2.0)] {
+    for (path, expected) in [("/a", 1), ("/f", 1), ("/a", 1), ("/b", 2)] {
         stage.call(&mut agent, "Read", &read(path), 3_000);
         stage.chat(&mut agent);
         agent.user("Again.");
-        assert_eq!(stage.metric("rereads_total"), expected, "{path}");
+        assert_eq!(stage.count("rereads_total"), expected, "{path}");
     }
 }
 
