@@ -22,6 +22,7 @@ pub mod overlay;
 pub mod policy;
 #[cfg(test)]
 mod properties;
+pub mod recovery;
 pub mod reduce;
 pub mod render;
 pub mod request;

@@ -7,6 +7,7 @@
 pub mod body;
 pub mod canonical;
 pub mod encoding;
+pub mod fork;
 pub mod letters;
 pub mod observe;
 mod quote;
