@@ -40,6 +40,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod compactor;
 pub mod clock;
 pub mod config;
 pub mod engine;

@@ -195,6 +195,7 @@ impl<'a> Survey<'a> {
             behind: Weights::behind(&self.weights.messages),
             thinking,
             images: self.weights.images,
+            closing: None,
         }
     }
 

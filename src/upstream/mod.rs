@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use body::Pulse;
 pub use body::{RequestBody, ResponseBody};
 pub use connect::{Connector, ConnectorError, reason};
+pub use roots::client_config;
 
 /// How an upstream is reached.
 #[derive(Debug, Clone)]

@@ -127,6 +127,7 @@ impl Views {
             too_many_bytes: prepared.view.size() > self.config.window.bytes,
             watermarks: Watermarks {
                 clear_at: policy.clear_at.of(usable),
+                summarize_at: policy.summarize_at.of(usable),
                 hard_at: policy.hard_at.of(usable),
                 floor,
             },
@@ -142,6 +143,8 @@ impl Views {
             thrash_limit: policy.thrash_limit,
             asked,
             switched: prepared.grew_from.is_some() && !prepared.own,
+            ready: None,
+            in_loop: conversation.is_in_tool_loop(),
             binds_in_loop: known.binds_thinking
                 && conversation.is_in_tool_loop()
                 && conversation.thinks(),

@@ -38,6 +38,19 @@ pub struct Offer {
     pub thinking: Vec<u64>,
     /// Pictures in the view.
     pub images: usize,
+    /// A summary that lies ready.
+    pub closing: Option<Closing>,
+}
+
+/// A summary that would take the place of some messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closing {
+    /// The first message it stands for.
+    pub from: usize,
+    /// The message after the last.
+    pub to: usize,
+    /// Tokens that are saved.
+    pub frees: u64,
 }
 
 /// What a gain is reckoned with.
@@ -91,10 +104,33 @@ impl Offer {
 
     /// What comes of taking these, which are in order of place.
     fn chosen(&self, take: Vec<usize>, worth: &Worth) -> Chosen {
+        let first = take.first().and_then(|index| self.items.get(*index));
+        match first.map(|item| item.message) {
+            Some(first) => self.changed(first, first, 0, take, worth),
+            None => Chosen::default(),
+        }
+    }
+
+    /// What comes of the summary that lies ready. Everything behind it is
+    /// written once more, so what is of no use goes with it, and of the rest as
+    /// much as it takes to free so much.
+    pub(super) fn closing(&self, worth: &Worth, excess: u64) -> Option<Chosen> {
+        let Closing { from, to, frees } = self.closing?;
+        let take = self.until(to, excess.saturating_sub(frees));
+        Some(self.changed(from, to, frees, take, worth))
+    }
+
+    /// What comes of a change at a message, where so much is freed besides what
+    /// is taken; the messages from `kept` on are still shown.
+    fn changed(
+        &self,
+        first: usize,
+        kept: usize,
+        besides: u64,
+        take: Vec<usize>,
+        worth: &Worth,
+    ) -> Chosen {
         let items = || take.iter().filter_map(|index| self.items.get(*index));
-        let Some(first) = items().map(|item| item.message).next() else {
-            return Chosen::default();
-        };
         let images: usize = items().map(|item| item.images).sum();
         // Whether a prompt holds pictures at all is part of what is cached.
         let from = if images > 0 && images >= self.images {
@@ -103,8 +139,9 @@ impl Offer {
             first
         };
         let at = |sums: &[u64], at: usize| sums.get(at).copied().unwrap_or(0);
-        let thinking = at(&self.thinking, first);
-        let frees = items().map(|item| item.frees).sum::<u64>() + thinking;
+        let thinking = at(&self.thinking, kept);
+        let taken: u64 = items().map(|item| item.frees).sum();
+        let frees = taken + besides + thinking;
         let rewrites = at(&self.behind, from).saturating_sub(frees);
         // What the model thought must be thought again, or told: its worth is
         // put at the price of telling it.

@@ -22,7 +22,7 @@ mod course;
 mod rates;
 mod recent;
 
-pub use choice::{Chosen, Item, Offer, Worth};
+pub use choice::{Chosen, Closing, Item, Offer, Worth};
 pub use course::Course;
 pub use rates::{Age, Cache, Pico, Rates, gain};
 pub use recent::{Recent, Sizes};
@@ -37,6 +37,8 @@ const HORIZON: (u32, u32) = (8, 200);
 pub struct Watermarks {
     /// From here on results may go, if it pays.
     pub clear_at: u64,
+    /// From here on a summary is prepared, and swapped in if it pays.
+    pub summarize_at: u64,
     /// From here on something must go.
     pub hard_at: u64,
     /// What a pass comes down to.
@@ -86,6 +88,10 @@ pub struct Situation {
     pub asked: Option<Ask>,
     /// Another model was asked before.
     pub switched: bool,
+    /// A summary lies ready; `Some(true)`: of what was left out without one.
+    pub ready: Option<bool>,
+    /// The model is in the middle of its turn.
+    pub in_loop: bool,
     /// A change would spoil thinking that cannot be left out before the model's
     /// turn ends.
     pub binds_in_loop: bool,
@@ -104,6 +110,8 @@ pub enum Trigger {
     Reactive,
     /// Somebody asked for it.
     Manual,
+    /// What was left out without an account of it can have one now.
+    Heal,
 }
 
 impl Trigger {
@@ -115,6 +123,7 @@ impl Trigger {
             Self::Temporal => "temporal",
             Self::Reactive => "reactive",
             Self::Manual => "manual",
+            Self::Heal => "heal",
         }
     }
 }
@@ -130,6 +139,10 @@ pub enum Urge {
     AllOf(u64),
     /// It costs nothing now.
     Free,
+    /// The summary that lies ready is taken.
+    Swap,
+    /// It is taken if that pays.
+    SwapIfItPays,
     /// It is made if it pays.
     IfItPays,
 }
@@ -180,6 +193,8 @@ pub struct Pass {
     pub trigger: Trigger,
     /// Which items of the offer go, by index, in order.
     pub take: Vec<usize>,
+    /// The summary that lies ready takes the place of what it sums up.
+    pub summary: bool,
     /// The size it must come down to by other means, if these are not enough.
     pub must_reach: Option<u64>,
     /// Passes do not last: only what is needed to fit is done.
@@ -242,12 +257,41 @@ impl Situation {
                 Ok((Trigger::Structural, Urge::AllOf(at_least)))
             }
             () if thrash && full => Err(Rest::Thrash),
+            () if let Some(urge) = self.swaps() => Ok(urge),
             () if self.binds_in_loop && (full || self.cache == Cache::Cold) => Err(Rest::Waits),
             () if self.cache == Cache::Cold => Ok((Trigger::Temporal, Urge::Free)),
             () if full && grown => Ok((Trigger::Budget, Urge::IfItPays)),
             () if full => Err(Rest::Looked),
             () => Err(Rest::Calm),
         }
+    }
+
+    /// Whether a summary that lies ready is taken.
+    fn swaps(&self) -> Option<(Trigger, Urge)> {
+        let heals = self.ready.filter(|_| !self.binds_in_loop)?;
+        let cold = self.cache == Cache::Cold;
+        match () {
+            () if heals && (cold || !self.in_loop) => Some((Trigger::Heal, Urge::Swap)),
+            () if cold => Some((Trigger::Temporal, Urge::Swap)),
+            () if self.projected() >= self.watermarks.summarize_at => {
+                Some((Trigger::Budget, Urge::SwapIfItPays))
+            }
+            () => None,
+        }
+    }
+
+    /// Whether a summary should be prepared, given how much could go without
+    /// one: the conversation is about to need it, and nothing lighter will do.
+    pub fn prepares(&self, clearable: u64) -> bool {
+        let Watermarks {
+            summarize_at,
+            floor,
+            ..
+        } = self.watermarks;
+        self.projected() >= summarize_at
+            && self.size.saturating_sub(clearable) > floor
+            && !self.course.thrashes(self.thrash_limit)
+            && self.will_be_full()
     }
 
     /// Whether the conversation will be over the hard watermark within the
@@ -265,12 +309,17 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
         Err(rest) => Decision::Rest(rest),
         Ok((trigger, urge)) => match settle(situation, offer, urge) {
             Err(rest) => Decision::Rest(rest),
-            Ok(chosen) => Decision::Pass(Pass {
+            Ok((chosen, summary)) => Decision::Pass(Pass {
                 trigger,
+                summary,
                 must_reach: match urge {
                     Urge::Must(target) => Some(target),
                     Urge::All => Some(situation.watermarks.floor),
-                    Urge::AllOf(_) | Urge::Free | Urge::IfItPays => None,
+                    Urge::AllOf(_)
+                    | Urge::Free
+                    | Urge::IfItPays
+                    | Urge::Swap
+                    | Urge::SwapIfItPays => None,
                 },
                 thrash: matches!(urge, Urge::Must(_))
                     && situation.course.thrashes(situation.thrash_limit),
@@ -287,13 +336,45 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
     }
 }
 
-/// What goes, if the urge is satisfied with it.
-fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<Chosen, Rest> {
+/// What goes, if the urge is satisfied with it, and whether a summary takes the
+/// place of what it sums up. Lighter means go first: a summary is taken where
+/// they do not come down to the floor.
+fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<(Chosen, bool), Rest> {
     let worth = Worth {
         rates: situation.rates,
         cache: situation.cache,
         horizon: situation.horizon(),
     };
+    let lighter = lighter(situation, offer, urge, &worth);
+    let target = match urge {
+        Urge::Must(target) => target,
+        _ => situation.watermarks.floor,
+    };
+    let reaches = |chosen: &Chosen| situation.size.saturating_sub(chosen.frees) <= target;
+    let wanted = match urge {
+        Urge::AllOf(_) | Urge::Free | Urge::IfItPays => false,
+        Urge::Swap => true,
+        Urge::Must(_) | Urge::All | Urge::SwapIfItPays => !lighter.as_ref().is_ok_and(reaches),
+    };
+    let excess = situation.size.saturating_sub(target);
+    let summary = wanted.then(|| offer.closing(&worth, excess)).flatten();
+    let Some(summary) = summary else {
+        return lighter.map(|chosen| (chosen, false));
+    };
+    let pays = summary.gain > 0 || situation.will_be_full();
+    if urge == Urge::SwapIfItPays && !pays {
+        return lighter.map(|chosen| (chosen, false));
+    }
+    Ok((summary, true))
+}
+
+/// What goes without a summary.
+fn lighter(
+    situation: &Situation,
+    offer: &Offer,
+    urge: Urge,
+    worth: &Worth,
+) -> Result<Chosen, Rest> {
     let floor = situation.watermarks.floor;
     let limits = |target: u64| Limits {
         excess: situation.size.saturating_sub(target),
@@ -305,31 +386,32 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<Chosen, Re
         // Whatever can be had: other means may have to do the rest.
         Urge::Must(target) => Ok(best(
             offer,
-            &worth,
+            worth,
             &Limits {
                 at_least: situation.size.saturating_sub(target),
                 ..limits(target)
             },
         )
-        .or_else(|| best(offer, &worth, &limits(target)))
+        .or_else(|| best(offer, worth, &limits(target)))
         .unwrap_or_default()),
-        Urge::All => Ok(offer.all(&worth)),
-        Urge::AllOf(at_least) => enough(offer.all(&worth), at_least),
+        Urge::All => Ok(offer.all(worth)),
+        Urge::AllOf(at_least) => enough(offer.all(worth), at_least),
+        Urge::Swap => Err(nothing),
         Urge::Free => {
-            let chosen = best(offer, &worth, &limits(floor)).ok_or(nothing)?;
+            let chosen = best(offer, worth, &limits(floor)).ok_or(nothing)?;
             enough(chosen, situation.at_least)
         }
-        Urge::IfItPays => {
+        Urge::IfItPays | Urge::SwapIfItPays => {
             let stake = situation.course.stake();
             let affordable = Limits {
                 stake: Some(stake),
                 at_least: situation.at_least,
                 ..limits(floor)
             };
-            let Some(chosen) = best(offer, &worth, &affordable) else {
-                let whole = offer.all(&worth);
+            let Some(chosen) = best(offer, worth, &affordable) else {
+                let whole = offer.all(worth);
                 let whole = enough(whole, situation.at_least)?;
-                let loss = whole.loss(&worth);
+                let loss = whole.loss(worth);
                 return Err(Rest::TooMuchAtStake { loss, stake });
             };
             let chosen = enough(chosen, situation.at_least)?;

@@ -19,6 +19,7 @@ fn offer(size: u64) -> Offer {
             .collect(),
         thinking: Vec::new(),
         images: 0,
+        closing: None,
     }
 }
 
@@ -45,6 +46,7 @@ fn situation(course: &Course) -> Situation {
         too_many_bytes: false,
         watermarks: Watermarks {
             clear_at: 60_000,
+            summarize_at: 70_000,
             hard_at: 95_000,
             floor: 35_000,
         },
@@ -57,6 +59,8 @@ fn situation(course: &Course) -> Situation {
         thrash_limit: 3,
         asked: None,
         switched: false,
+        ready: None,
+        in_loop: false,
         binds_in_loop: false,
     }
 }
@@ -272,4 +276,83 @@ fn thinking_that_would_be_lost_is_charged() {
     assert_eq!(with.frees, without.frees + 10_000);
     let saved = Pico::from(10_000) * (1_250_000 + 7 * 25_000);
     assert_eq!(with.gain, without.gain + saved - 10_000 * 1_000_000);
+}
+
+/// Nothing but a summary can make this one smaller.
+fn summed_up(size: u64) -> Offer {
+    Offer {
+        items: Vec::new(),
+        closing: Some(Closing {
+            from: 2,
+            to: 40,
+            frees: 35_000,
+        }),
+        ..offer(size)
+    }
+}
+
+#[test]
+fn a_summary_that_lies_ready_is_taken_when_it_is_needed_or_free() {
+    type Change = fn(&mut Situation);
+    #[rustfmt::skip]
+    let rows: [(&str, Change, Option<Trigger>); 10] = [
+        ("below the watermark", |s| s.size = 65_000, None),
+        ("past it", |s| s.size = 72_000, Some(Trigger::Budget)),
+        ("about to be past it", |s| (s.size, s.expected) = (65_000, 6_000), Some(Trigger::Budget)),
+        ("past the hard one", |s| s.size = 96_000, Some(Trigger::Budget)),
+        ("cold", |s| s.cache = Cache::Cold, Some(Trigger::Temporal)),
+        ("in a loop that binds", |s| (s.size, s.binds_in_loop) = (72_000, true), None),
+        ("in a loop that binds, without room", |s| (s.size, s.binds_in_loop) = (96_000, true), Some(Trigger::Budget)),
+        ("of what was truncated", |s| s.ready = Some(true), Some(Trigger::Heal)),
+        ("of what was truncated, in a loop", |s| (s.ready, s.in_loop) = (Some(true), true), None),
+        ("asked for", |s| s.asked = Some(Ask::Manual), Some(Trigger::Manual)),
+    ];
+    for (name, change, expected) in rows {
+        let mut situation = situation(&spent(10));
+        situation.ready = Some(false);
+        change(&mut situation);
+        let decision = decide(&situation, &summed_up(situation.size));
+        let taken = match decision {
+            Decision::Pass(pass) if pass.summary => Some(pass.trigger),
+            _ => None,
+        };
+        assert_eq!(taken, expected, "{name}");
+    }
+}
+
+#[test]
+fn lighter_means_go_first_where_they_are_enough() {
+    let mut situation = situation(&spent(10));
+    situation.ready = Some(false);
+    situation.size = 96_000;
+    let both = Offer {
+        closing: summed_up(96_000).closing,
+        ..offer(96_000)
+    };
+    let Decision::Pass(pass) = decide(&situation, &both) else {
+        panic!("nothing was done");
+    };
+    assert!(!pass.summary && pass.numbers.frees >= 61_000);
+    let few = Offer {
+        items: both.items[..50].to_vec(),
+        ..both
+    };
+    let Decision::Pass(pass) = decide(&situation, &few) else {
+        panic!("nothing was done");
+    };
+    assert!(pass.summary);
+    assert!(pass.take.iter().all(|at| few.items[*at].message >= 40));
+}
+
+#[test]
+fn a_summary_is_prepared_when_nothing_lighter_will_do() {
+    let mut situation = situation(&spent(10));
+    assert!(!situation.prepares(0), "below the watermark");
+    situation.size = 71_000;
+    assert!(situation.prepares(0));
+    assert!(situation.prepares(35_000));
+    assert!(!situation.prepares(36_000), "clearing will do");
+    situation.requests = 10_000;
+    situation.horizon = Some(1);
+    assert!(!situation.prepares(0), "it will never be full");
 }

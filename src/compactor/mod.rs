@@ -1,0 +1,3 @@
+//! placeholder
+pub mod client;
+pub mod sender;
