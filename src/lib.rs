@@ -40,8 +40,8 @@
 
 pub mod app;
 pub mod cli;
-pub mod compactor;
 pub mod clock;
+pub mod compactor;
 pub mod config;
 pub mod engine;
 pub mod metrics;

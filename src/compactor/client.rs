@@ -122,7 +122,10 @@ impl Client {
             .retry(reqwest::retry::never())
             .connect_timeout(connect)
             .no_proxy();
-        for base in bases.iter().filter(|base| base.scheme_str() == Some("https")) {
+        for base in bases
+            .iter()
+            .filter(|base| base.scheme_str() == Some("https"))
+        {
             let Some(proxy) = proxies.intercept(base) else {
                 continue;
             };
@@ -203,7 +206,10 @@ mod tests {
             "stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2}}"#;
         let said = judge(StatusCode::OK, None, message).unwrap();
         assert_eq!(said.text(), "a\nb");
-        assert_eq!((said.usage.input, said.stop_reason.as_str()), (Some(3), "end_turn"));
+        assert_eq!(
+            (said.usage.input, said.stop_reason.as_str()),
+            (Some(3), "end_turn")
+        );
         for body in [&b""[..], b"{}", b"[1]", br#"{"content":5}"#] {
             let outcome = judge(StatusCode::OK, None, body);
             assert_eq!(outcome.err(), Some(CallError::Garbled));
@@ -223,7 +229,10 @@ mod tests {
             refused,
             Some(CallError::Refused {
                 status: 400,
-                refusal: Refusal::ContextExceeded { window: Some(200_000), .. }
+                refusal: Refusal::ContextExceeded {
+                    window: Some(200_000),
+                    ..
+                }
             })
         ));
     }
@@ -234,7 +243,15 @@ mod tests {
             content: vec![serde_json::from_str(block).unwrap()],
             ..Said::default()
         };
-        assert!(said(r#"{"type":"compaction","content":"x"}"#).compaction().is_some());
-        assert!(said(r#"{"type":"compaction","content":null}"#).compaction().is_none());
+        assert!(
+            said(r#"{"type":"compaction","content":"x"}"#)
+                .compaction()
+                .is_some()
+        );
+        assert!(
+            said(r#"{"type":"compaction","content":null}"#)
+                .compaction()
+                .is_none()
+        );
     }
 }

@@ -84,7 +84,12 @@ impl Sender {
     /// The target and headers of a call of our own, at the client's expense.
     pub fn own(&self, base: &Uri) -> (Uri, HeaderMap) {
         let mut headers = HeaderMap::new();
-        for name in [API_KEY, header::AUTHORIZATION, header::USER_AGENT, WORKSPACE] {
+        for name in [
+            API_KEY,
+            header::AUTHORIZATION,
+            header::USER_AGENT,
+            WORKSPACE,
+        ] {
             for value in self.headers.get_all(&name) {
                 headers.append(&name, value.clone());
             }
@@ -164,7 +169,9 @@ mod tests {
 
     fn said(headers: &HeaderMap, name: &str) -> Vec<String> {
         let lines = headers.get_all(name).iter();
-        lines.map(|line| line.to_str().unwrap().to_owned()).collect()
+        lines
+            .map(|line| line.to_str().unwrap().to_owned())
+            .collect()
     }
 
     #[test]
@@ -206,7 +213,9 @@ mod tests {
     fn credentials_are_told_apart() {
         let mut other = sender();
         assert_eq!(other.digest(), sender().digest());
-        other.headers.insert("x-api-key", HeaderValue::from_static("b"));
+        other
+            .headers
+            .insert("x-api-key", HeaderValue::from_static("b"));
         assert_ne!(other.digest(), sender().digest());
     }
 }

@@ -76,7 +76,8 @@ pub type Place = (usize, usize);
 pub struct Basis {
     /// This is the first request with its overlay.
     pub swap: bool,
-    /// Where the request before had its last mark.
+    /// Where the request before had its last mark; on the first request with its
+    /// overlay, where the cache can still be read up to.
     pub previous: Option<Place>,
 }
 
@@ -234,6 +235,10 @@ fn wanted(
     if basis.swap {
         if overlay.hides() {
             return Some(Wanted::Segment);
+        }
+        let living = basis.previous.filter(|place| overlay.shows(place.0));
+        if let Some(place) = living.and_then(|at| eligible_up_to(conversation, overlay, at)) {
+            return unmarked(conversation, place).then_some(Wanted::Block(place));
         }
         let first = overlay.edits.first()?;
         let before = (first.message as usize).checked_sub(1)?;

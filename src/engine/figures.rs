@@ -14,6 +14,7 @@ use super::cache_marks::Basis;
 use super::ids::OverlayId;
 use super::measure::{Anchor, Base, Raw, Size};
 use super::policy::{Course, Recent};
+use super::trail::Trail;
 
 const VERSION: u32 = 1;
 
@@ -28,6 +29,8 @@ pub struct Figures {
     pub previous: Option<(usize, usize)>,
     /// Where this one had its last.
     pub marked: Option<(usize, usize)>,
+    /// From where the cache can still be read.
+    pub trail: Trail,
     /// Upstream is asked to drop thinking that does not fit.
     pub drop_block: bool,
     /// How long the client's cache lives, in seconds.

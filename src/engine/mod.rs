@@ -32,6 +32,7 @@ pub mod swift;
 #[cfg(test)]
 mod testing;
 pub mod tiers;
+pub mod trail;
 pub mod trim;
 pub mod view;
 pub mod weigh;

@@ -170,10 +170,7 @@ mod tests {
         let (repair, parts, other, up) =
             (Next::Repair, Next::InParts, Next::Fallback, Next::GiveUp);
         let rows = [
-            (
-                Failure::Upstream,
-                vec![half, whole, other, half, whole, up],
-            ),
+            (Failure::Upstream, vec![half, whole, other, half, whole, up]),
             (Failure::Timeout, vec![other, up]),
             (Failure::Malformed, vec![repair, up]),
             (Failure::EmptyFields, vec![repair, up]),

@@ -196,6 +196,7 @@ impl<'a> Survey<'a> {
             thinking,
             images: self.weights.images,
             closing: None,
+            living: Vec::new(),
         }
     }
 

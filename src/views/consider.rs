@@ -20,7 +20,9 @@ use crate::engine::ids::ChainHash;
 use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::Overlay;
-use crate::engine::policy::{Ask, Decision, Rates, Rest, Situation, Trigger, Watermarks, decide};
+use crate::engine::policy::{
+    Ask, Decision, Offer, Rates, Rest, Situation, Trigger, Watermarks, decide,
+};
 use crate::engine::reduce::Draft;
 use crate::engine::tiers::{Clears, Inputs, Settings, Survey, Trims};
 use crate::engine::view::{Recipe, View};
@@ -55,6 +57,8 @@ struct Look {
     from: usize,
     anchor: Option<Anchor>,
     factor: Factor,
+    /// The messages up to which the cache can still be read.
+    living: Vec<usize>,
 }
 
 impl Views {
@@ -183,6 +187,10 @@ impl Views {
             from,
             anchor: prepared.anchor,
             factor,
+            living: prepared
+                .figures
+                .trail
+                .living(self.now().0, prepared.figures.lifetime),
             situation,
         }
     }
@@ -269,7 +277,11 @@ impl Look {
         let tenant = chain::start(&recognised.tenant);
         let tokens = self.situation.size.saturating_sub(self.base);
         let survey = Survey::new(&conversation, current, tenant, &self.settings, tokens);
-        let decision = decide(&self.situation, &survey.offer());
+        let offer = Offer {
+            living: self.living.clone(),
+            ..survey.offer()
+        };
+        let decision = decide(&self.situation, &offer);
         let arrivals = survey.arrivals(self.from);
         let (pass, trigger) = match &decision {
             Decision::Pass(pass) => (Some(pass), pass.trigger),

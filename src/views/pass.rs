@@ -73,7 +73,8 @@ impl Views {
         let mut figures = prepared.figures.clone();
         if breaks {
             figures.swap = true;
-            figures.previous = None;
+            figures.trail.breaks_at(checked.draft.first);
+            figures.previous = figures.trail.before(checked.draft.first);
         }
         figures.drop_block |= checked.draft.leaves_unfit_thinking
             && self.learned.has(Quirk::Enforces, &prepared.account())

@@ -15,6 +15,7 @@ use crate::engine::chain;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, LineageId, OverlayId};
 use crate::engine::overlay::Overlay;
+use crate::engine::trail::Trail;
 use crate::store::{MarkRow, Moment};
 
 /// How many older places are asked for at once, after the newest.
@@ -137,6 +138,7 @@ impl Views {
             figures.prompt = None;
             figures.previous = None;
             figures.marked = None;
+            figures.trail = Trail::default();
             if figures.drop_block {
                 figures.others_drop.insert(row.model.clone());
             }

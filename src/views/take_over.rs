@@ -49,6 +49,9 @@ impl Views {
         if !exact {
             figures.swap = false;
             figures.previous = figures.marked;
+            figures
+                .trail
+                .goes_on(before.marked, self.now().0, before.lifetime);
             figures.requests = figures.requests.saturating_add(1);
             figures.reply.clear();
             figures.course.goes_on();

@@ -192,7 +192,10 @@ mod tests {
             ("output_config", json!({"format": {"type": "json_schema"}})),
             ("mcp_servers", json!([{}])),
             ("container", json!("c")),
-            ("tools", json!([{"type": "web_search_20250305", "name": "web_search"}])),
+            (
+                "tools",
+                json!([{"type": "web_search_20250305", "name": "web_search"}]),
+            ),
         ];
         for (name, value) in rows {
             let mut source = asked(json!("x"));
@@ -202,7 +205,10 @@ mod tests {
         for (name, value) in [
             ("tool_choice", json!({"type": "auto"})),
             ("output_config", json!({"effort": "high"})),
-            ("tools", json!([{"name": "x"}, {"type": "bash_20250124", "name": "bash"}])),
+            (
+                "tools",
+                json!([{"name": "x"}, {"type": "bash_20250124", "name": "bash"}]),
+            ),
         ] {
             let mut source = asked(json!("x"));
             source[name] = value;
@@ -216,8 +222,10 @@ mod tests {
     fn an_answer_that_calls_tools_is_met_with_errors() {
         let bytes = Bytes::from(asked(json!("x")).to_string());
         let body = Body::split(&bytes).unwrap();
-        let answer = [json!({"type": "text", "text": "let me look"}),
-            json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {}})];
+        let answer = [
+            json!({"type": "text", "text": "let me look"}),
+            json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {}}),
+        ];
         let met = declined(&bytes, &body, &answer, "not now").unwrap();
         let met: Value = serde_json::from_slice(&met).unwrap();
         assert_eq!(met["messages"][1]["content"], json!(answer));

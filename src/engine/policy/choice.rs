@@ -40,6 +40,9 @@ pub struct Offer {
     pub images: usize,
     /// A summary that lies ready.
     pub closing: Option<Closing>,
+    /// The messages up to which the cache can still be read, in order. A change
+    /// goes on from the last of them before it.
+    pub living: Vec<usize>,
 }
 
 /// A summary that would take the place of some messages.
@@ -136,7 +139,8 @@ impl Offer {
         let from = if images > 0 && images >= self.images {
             0
         } else {
-            first
+            let before = self.living.iter().rev().find(|end| **end < first);
+            before.map_or(0, |end| end + 1)
         };
         let at = |sums: &[u64], at: usize| sums.get(at).copied().unwrap_or(0);
         let thinking = at(&self.thinking, kept);

@@ -20,6 +20,7 @@ fn offer(size: u64) -> Offer {
         thinking: Vec::new(),
         images: 0,
         closing: None,
+        living: (0..messages).collect(),
     }
 }
 
