@@ -16,7 +16,7 @@ use super::recognise::Recognised;
 use crate::clock::Clock;
 use crate::config::{Sources, load};
 use crate::engine::figures::Figures;
-use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
+use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use crate::engine::measure::raw_prompt;
 use crate::engine::overlay::{Change, Edit, Overlay};
 use crate::engine::swift::Key;
@@ -112,6 +112,19 @@ impl Store for Fickle {
 
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
         self.there(self.inner.record(marks))
+    }
+
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
+        self.there(self.inner.segments(ids))
+    }
+
+    fn put_segment<'a>(
+        &'a self,
+        id: SegmentId,
+        body: &'a [u8],
+        now: Moment,
+    ) -> Answer<'a, Vec<u8>> {
+        self.there(self.inner.put_segment(id, body, now))
     }
 
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
