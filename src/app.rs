@@ -127,6 +127,7 @@ impl App {
         let admin = Arc::new(Admin {
             shared: shared.clone(),
             metrics_open: config.admin.metrics_open,
+            listen: config.admin.listen.clone().unwrap_or(config.listen.clone()),
             token: surroundings.admin_token,
             draining: draining.clone(),
         });

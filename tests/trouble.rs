@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use longhaul::clock::Clock;
 use longhaul::config::{Config, Flags, Sources, load};
-use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
+use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::metrics::Metrics;
 use longhaul::store::writer::Writer;
 use longhaul::store::{
@@ -95,6 +95,17 @@ impl Store for Troubled {
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
         self.unless_down(self.inner.record(marks))
     }
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
+        self.unless_down(self.inner.segments(ids))
+    }
+    fn put_segment<'a>(
+        &'a self,
+        id: SegmentId,
+        body: &'a [u8],
+        now: Moment,
+    ) -> Answer<'a, Vec<u8>> {
+        self.unless_down(self.inner.put_segment(id, body, now))
+    }
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
         self.inner.learned()
     }
@@ -135,6 +146,17 @@ impl Store for Blind {
     }
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
         self.0.record(marks)
+    }
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
+        self.0.segments(ids)
+    }
+    fn put_segment<'a>(
+        &'a self,
+        id: SegmentId,
+        body: &'a [u8],
+        now: Moment,
+    ) -> Answer<'a, Vec<u8>> {
+        self.0.put_segment(id, body, now)
     }
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
         self.0.learned()

@@ -23,6 +23,24 @@ macro_rules! digest {
                 bytes.try_into().ok().map(Self)
             }
 
+            /// From the text that it is written as; `None` if it is another one.
+            pub fn from_text(text: &str) -> Option<Self> {
+                let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+                if pairs.len() != $size || !rest.is_empty() {
+                    return None;
+                }
+                let digit = |byte: u8| match byte {
+                    b'0'..=b'9' => Some(byte - b'0'),
+                    b'a'..=b'f' => Some(byte - b'a' + 10),
+                    _ => None,
+                };
+                let mut bytes = [0; $size];
+                for (to, [high, low]) in bytes.iter_mut().zip(pairs) {
+                    *to = digit(*high)? << 4 | digit(*low)?;
+                }
+                Some(Self(bytes))
+            }
+
             /// From a longer digest, whose beginning it is.
             pub fn beginning(digest: &[u8; 32]) -> Self {
                 let mut bytes = [0; $size];
@@ -74,3 +92,32 @@ digest!(
     /// A piece of content, by its hash with its tenant.
     BlobId, 32
 );
+digest!(
+    /// A finished segment, by what it was made from: the tenant, the span it
+    /// closes and the settings that shaped it. Whoever would make the same one
+    /// can look for it before there is anything to hash.
+    SegmentId, 32
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_as_it_is_written_and_not_otherwise() {
+        let id = LineageId::from_bytes([0x0f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xa9]);
+        let text = id.to_string();
+        assert_eq!(LineageId::from_text(&text), Some(id));
+        for other in [
+            String::new(),
+            text.to_uppercase(),
+            text[1..].to_owned(),
+            format!("{text}0"),
+            format!("{text}00"),
+            text.replace('f', "g"),
+            text.replace("0f", "\u{e9}"),
+        ] {
+            assert_eq!(LineageId::from_text(&other), None, "{other}");
+        }
+    }
+}

@@ -1,24 +1,26 @@
-//! What the operator asks of this process: metrics, alive, ready.
+//! What the operator asks of this process: metrics, alive, ready, and orders.
 //!
 //! Alive says that the process answers. Ready says that it is not about to stop:
 //! a load balancer takes it out before its connections end. `/metrics` is open
-//! unless the operator wants a token for it; the comparison takes the same time
-//! however much of the token is right.
+//! unless the operator wants a token for it. Orders are looked at by `guard`
+//! before they are taken.
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::{HeaderMap, Response, StatusCode, header};
 use serde_json::json;
-use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
+use super::compact::compact;
 use super::connection::Peer;
 use super::exchange::Shared;
+use super::guard;
+use crate::config::Listen;
 
 /// What the admin surface needs.
 pub struct Admin {
@@ -26,6 +28,8 @@ pub struct Admin {
     pub shared: Arc<Shared>,
     /// Whether `/metrics` needs no token.
     pub metrics_open: bool,
+    /// The address it listens on, as it is configured.
+    pub listen: Listen,
     /// The token, if there is one.
     pub token: Option<String>,
     /// Set once the process is about to stop.
@@ -44,6 +48,7 @@ pub fn health(admin: Arc<Admin>) -> Router {
 pub fn surface(admin: Arc<Admin>) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
+        .route("/longhaul/sessions/{id}/compact", post(compact))
         .with_state(admin)
 }
 
@@ -67,8 +72,9 @@ async fn metrics(
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
 ) -> Response<Body> {
-    let local = peer.is_some_and(|Extension(Peer(peer))| peer.ip().to_canonical().is_loopback());
-    if !(admin.metrics_open || local || admits(admin.token.as_deref(), &headers)) {
+    let local = guard::is_local(peer.map(|Extension(peer)| peer));
+    let token = admin.token.as_deref();
+    if !(admin.metrics_open || local || guard::has_token(token, &headers)) {
         let message = "the admin token is needed: authorization: Bearer TOKEN";
         let refusal = (StatusCode::UNAUTHORIZED, message).into_response();
         return finish(&admin, refusal);
@@ -83,41 +89,8 @@ async fn metrics(
     finish(&admin, response)
 }
 
-fn admits(token: Option<&str>, headers: &HeaderMap) -> bool {
-    let given = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    match (token, given) {
-        (Some(token), Some(given)) => token.as_bytes().ct_eq(given).into(),
-        _ => false,
-    }
-}
-
-fn finish(admin: &Admin, response: Response<Body>) -> Response<Body> {
+/// Counts an answer.
+pub(super) fn finish(admin: &Admin, response: Response<Body>) -> Response<Body> {
     admin.shared.metrics.answered("admin", response.status());
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_whole_token_admits() {
-        let rows = [
-            (Some("secret"), Some("Bearer secret"), true),
-            (Some("secret"), Some("Bearer secre"), false),
-            (Some("secret"), Some("secret"), false),
-            (Some("secret"), None, false),
-            (None, Some("Bearer "), false),
-            (None, None, false),
-        ];
-        for (token, given, expected) in rows {
-            let mut headers = HeaderMap::new();
-            if let Some(given) = given {
-                headers.insert(header::AUTHORIZATION, given.parse().unwrap());
-            }
-            assert_eq!(admits(token, &headers), expected, "{token:?} {given:?}");
-        }
-    }
 }

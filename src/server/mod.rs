@@ -7,8 +7,10 @@
 //! connection to finish, and waits for them within a limit.
 
 pub mod admin;
+mod compact;
 pub mod connection;
 pub mod exchange;
+pub mod guard;
 pub mod headers;
 pub mod intake;
 pub mod line;

@@ -10,8 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::pack::{pack, unpack};
 use super::rule::{self, Verdict};
+use super::shelf::Shelf;
 use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Store, StoreError};
-use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId};
+use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 
 /// The store in memory.
 #[derive(Default)]
@@ -27,12 +28,8 @@ struct Kept {
     places: HashMap<Hint, HashSet<ChainHash>>,
     overlays: HashMap<OverlayId, Vec<u8>>,
     learned: BTreeMap<String, String>,
-    blobs: HashMap<BlobId, Blob>,
-}
-
-struct Blob {
-    packed: Vec<u8>,
-    used_at: Moment,
+    segments: Shelf<SegmentId>,
+    blobs: Shelf<BlobId>,
 }
 
 impl Memory {
@@ -117,10 +114,8 @@ impl Kept {
     fn state_bytes(&self) -> u64 {
         let marks: u64 = self.marks.values().flatten().map(rule::mark_bytes).sum();
         let bodies = self.overlays.values();
-        marks
-            + bodies
-                .map(|body| rule::overlay_bytes(body.len()))
-                .sum::<u64>()
+        let overlays: u64 = bodies.map(|body| rule::overlay_bytes(body.len())).sum();
+        marks + overlays + self.segments.bytes()
     }
 
     /// Removes marks and then the overlays that nothing points to.
@@ -148,6 +143,9 @@ impl Kept {
 
     fn collect_state(&mut self, keep: &Keep, done: &mut Collected) {
         self.remove(|mark| mark.seen_at < keep.since, done);
+        done.segments += self.segments.remove_older(keep.since);
+        let excess = self.state_bytes().saturating_sub(keep.state_bytes);
+        done.segments += self.segments.free(excess);
         let victims = self.least_used(keep.state_bytes);
         if !victims.is_empty() {
             self.remove(|mark| victims.contains(&mark.lineage), done);
@@ -197,24 +195,9 @@ impl Kept {
     }
 
     fn collect_blobs(&mut self, keep: &Keep, done: &mut Collected) {
-        let before = self.blobs.len();
-        self.blobs
-            .retain(|_, blob| blob.used_at >= keep.blobs_since);
-        let mut oldest: Vec<_> = self
-            .blobs
-            .iter()
-            .map(|(id, blob)| (blob.used_at, *id, rule::blob_bytes(blob.packed.len())))
-            .collect();
-        oldest.sort_unstable();
-        let mut bytes: u64 = oldest.iter().map(|(_, _, bytes)| bytes).sum();
-        for (_, id, size) in oldest {
-            if bytes <= keep.blob_bytes {
-                break;
-            }
-            self.blobs.remove(&id);
-            bytes -= size;
-        }
-        done.blobs += (before - self.blobs.len()) as u64;
+        done.blobs += self.blobs.remove_older(keep.blobs_since);
+        let excess = self.blobs.bytes().saturating_sub(keep.blob_bytes);
+        done.blobs += self.blobs.free(excess);
     }
 }
 
@@ -273,6 +256,30 @@ impl Store for Memory {
         })
     }
 
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
+        later(move || {
+            let ids: HashSet<_> = ids.iter().collect();
+            let packed = |id: &SegmentId| Some((*id, self.kept().segments.get(*id)?));
+            let found = ids.into_iter().filter_map(packed);
+            found
+                .map(|(id, packed)| Ok((id, unpack(&packed)?)))
+                .collect()
+        })
+    }
+
+    fn put_segment<'a>(
+        &'a self,
+        id: SegmentId,
+        body: &'a [u8],
+        now: Moment,
+    ) -> Answer<'a, Vec<u8>> {
+        later(move || {
+            let packed = pack(body)?;
+            let held = self.kept().segments.put(id, packed, now);
+            unpack(&held)
+        })
+    }
+
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
         later(|| Ok(self.kept().learned.clone().into_iter().collect()))
     }
@@ -288,17 +295,12 @@ impl Store for Memory {
     fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()> {
         later(move || {
             for (id, content) in blobs {
-                if let Some(blob) = self.kept().blobs.get_mut(id) {
-                    blob.used_at = blob.used_at.max(now);
+                if self.kept().blobs.touch(*id, now) {
                     continue;
                 }
                 // Packing takes its time: not under the lock.
                 let packed = pack(content)?;
-                let blob = Blob {
-                    packed,
-                    used_at: now,
-                };
-                self.kept().blobs.insert(*id, blob);
+                self.kept().blobs.put(*id, packed, now);
             }
             Ok(())
         })
@@ -306,7 +308,7 @@ impl Store for Memory {
 
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         later(move || {
-            let packed = self.kept().blobs.get(&id).map(|blob| blob.packed.clone());
+            let packed = self.kept().blobs.get(id);
             packed.as_deref().map(unpack).transpose()
         })
     }

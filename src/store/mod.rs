@@ -4,8 +4,9 @@
 //! SQLite. The store knows nothing of what an overlay says or what a mark's
 //! figures mean: it keeps bytes under keys and settles races. Two kinds of
 //! writing exist. What a request must be able to rely on after a power cut, an
-//! overlay and the pointer to it, is durable when [`Store::commit`] returns.
-//! What can be had again at the price of an estimate, a mark's figures, follows
+//! overlay and the pointer to it, is durable when [`Store::commit`] returns, and
+//! so is a segment, which was paid for, when [`Store::put_segment`] does. What
+//! can be had again at the price of an estimate, a mark's figures, follows
 //! when it can.
 
 mod memory;
@@ -13,6 +14,7 @@ mod pack;
 mod pending;
 mod report;
 mod rule;
+mod shelf;
 pub mod sqlite;
 pub mod writer;
 
@@ -23,7 +25,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId};
+use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 
 /// What a store answers, later.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -95,10 +97,13 @@ pub enum Committed {
 /// What garbage collection goes by.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
-    /// Marks seen since then are live; older ones go, each for itself.
+    /// Marks seen and segments put since then are live; older ones go, each for
+    /// itself.
     pub since: Moment,
-    /// The most bytes that marks and overlays may take; beyond it whole
-    /// lineages go, least recently used first.
+    /// The most bytes that marks, overlays and segments may take. Beyond it
+    /// segments go, those put longest ago first, since overlays hold their own
+    /// copy of what they show; if that is not enough whole lineages go, least
+    /// recently used first.
     pub state_bytes: u64,
     /// Blobs used since then stay, as far as there is room; older ones go. The
     /// store does not know what refers to a blob: whoever does puts it again.
@@ -115,6 +120,8 @@ pub struct Collected {
     pub marks: u64,
     /// Overlays that went, because no mark pointed to them any more.
     pub overlays: u64,
+    /// Segments that went.
+    pub segments: u64,
     /// Blobs that went.
     pub blobs: u64,
 }
@@ -146,6 +153,20 @@ pub trait Store: Send + Sync {
     /// that are there do nothing else. A mark that points to an overlay that is
     /// not in the store is left out. Not necessarily durable.
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()>;
+
+    /// Those of these segments that exist, in no particular order. Reading does
+    /// not count as use, because it must not write on the path of a request:
+    /// whoever goes on using a segment puts it again. One that is damaged is
+    /// left out, as if it had never been made.
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>>;
+
+    /// Keeps a finished segment, durably, and answers with the one that holds
+    /// under this name: the first that was put, for the loser of a race too. It
+    /// is never replaced, unless it is damaged; putting it again only makes it
+    /// young again. After [`StoreError::Slow`] it may still happen: asking again
+    /// is safe.
+    fn put_segment<'a>(&'a self, id: SegmentId, body: &'a [u8], now: Moment)
+    -> Answer<'a, Vec<u8>>;
 
     /// Everything that was learned, by key.
     fn learned(&self) -> Answer<'_, Vec<(String, String)>>;

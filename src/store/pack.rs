@@ -1,4 +1,4 @@
-//! The packed form of a blob: one Zstandard frame with a checksum.
+//! The packed form of a blob or a segment: one Zstandard frame with a checksum.
 //!
 //! What a view leaves out is mostly tool output, which shrinks to a fifth and
 //! less. The checksum turns a bit that flipped on disk into an error instead of

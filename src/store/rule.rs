@@ -68,7 +68,7 @@ pub fn overlay_bytes(body: usize) -> u64 {
     100 + body as u64
 }
 
-/// The room a blob is taken to need, given its packed form.
-pub fn blob_bytes(packed: usize) -> u64 {
+/// The room a blob or a segment is taken to need, given its packed form.
+pub fn packed_bytes(packed: usize) -> u64 {
     100 + packed as u64
 }

@@ -16,7 +16,7 @@ use super::recognise::Recognised;
 use crate::clock::Clock;
 use crate::config::{Sources, load};
 use crate::engine::figures::Figures;
-use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
+use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use crate::engine::measure::raw_prompt;
 use crate::engine::overlay::{Change, Edit, Overlay};
 use crate::engine::swift::Key;
@@ -114,6 +114,19 @@ impl Store for Fickle {
         self.there(self.inner.record(marks))
     }
 
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
+        self.there(self.inner.segments(ids))
+    }
+
+    fn put_segment<'a>(
+        &'a self,
+        id: SegmentId,
+        body: &'a [u8],
+        now: Moment,
+    ) -> Answer<'a, Vec<u8>> {
+        self.there(self.inner.put_segment(id, body, now))
+    }
+
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
         self.there(self.inner.learned())
     }
@@ -139,7 +152,33 @@ impl Store for Fickle {
     }
 }
 
-async fn prepared(views: &Views, messages: &[Value], wish: Wish) -> Box<Prepared> {
+/// Views as they are by default.
+pub(super) async fn views(store: Arc<dyn Store>) -> Views {
+    let sources = Sources {
+        environment: vec![("HOME".into(), "/tmp".into())],
+        ..Sources::default()
+    };
+    let config = load(&sources).unwrap().config;
+    let writer = Writer::start(store.clone()).unwrap();
+    let metrics = Arc::new(Metrics::new().unwrap());
+    Views::new(store, writer, config, metrics, Clock::default(), [7; 32]).await
+}
+
+/// A history with results to clear.
+pub(super) fn worked() -> Vec<Value> {
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    for id in 0..12 {
+        let call = json!({"type": "tool_use", "id": format!("t{id}"), "name": "Bash", "input": {}});
+        let content = "long ".repeat(200);
+        let result =
+            json!({"type": "tool_result", "tool_use_id": format!("t{id}"), "content": content});
+        messages.push(json!({"role": "assistant", "content": [call]}));
+        messages.push(json!({"role": "user", "content": [result]}));
+    }
+    messages
+}
+
+pub(super) async fn prepared(views: &Views, messages: &[Value], wish: Wish) -> Box<Prepared> {
     let body = json!({"model": "m", "max_tokens": 9, "messages": messages}).to_string();
     let asked = Asked {
         bytes: Bytes::from(body),
@@ -158,31 +197,8 @@ async fn prepared(views: &Views, messages: &[Value], wish: Wish) -> Box<Prepared
 #[tokio::test]
 async fn a_lineage_in_use_keeps_its_overlay_while_the_store_is_away() {
     let store = Arc::new(Fickle::default());
-    let sources = Sources {
-        environment: vec![("HOME".into(), "/tmp".into())],
-        ..Sources::default()
-    };
-    let config = load(&sources).unwrap().config;
-    let writer = Writer::start(store.clone()).unwrap();
-    let metrics = Arc::new(Metrics::new().unwrap());
-    let views = Views::new(
-        store.clone(),
-        writer,
-        config,
-        metrics,
-        Clock::default(),
-        [7; 32],
-    )
-    .await;
-    let mut messages = vec![json!({"role": "user", "content": "go"})];
-    for id in 0..12 {
-        let call = json!({"type": "tool_use", "id": format!("t{id}"), "name": "Bash", "input": {}});
-        let content = "long ".repeat(200);
-        let result =
-            json!({"type": "tool_result", "tool_use_id": format!("t{id}"), "content": content});
-        messages.push(json!({"role": "assistant", "content": [call]}));
-        messages.push(json!({"role": "user", "content": [result]}));
-    }
+    let views = views(store.clone()).await;
+    let mut messages = worked();
     let first = prepared(&views, &messages, Wish::Now).await;
     let (id, _) = first.overlay.clone().unwrap();
     let mut sent = Sent::from(*first);

@@ -10,7 +10,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::ids::ChainHash;
+use crate::engine::ids::{ChainHash, LineageId};
 use crate::engine::swift::Swift;
 use crate::store::MarkRow;
 
@@ -62,6 +62,8 @@ struct Entry {
 #[derive(Default)]
 struct Shard {
     marks: usize,
+    /// How many marks there are of each lineage: mostly one.
+    lineages: HashMap<LineageId, usize>,
     entries: HashMap<Swift, Entry>,
     clock: u64,
 }
@@ -126,7 +128,7 @@ impl Known {
                 }
                 place.moved_on = true;
                 let mark = place.mark.take();
-                shard.marks -= usize::from(mark.is_some());
+                shard.gone(mark.as_deref());
                 mark
             })??;
             let mut trail = mark.trail.clone();
@@ -155,6 +157,14 @@ impl Known {
         });
     }
 
+    /// Whether a lineage is known.
+    pub fn has(&self, lineage: LineageId) -> bool {
+        self.shards.iter().any(|shard| {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.lineages.contains_key(&lineage)
+        })
+    }
+
     /// How many lineages are known, roughly: places with a mark.
     pub fn lineages(&self) -> usize {
         let marked = |shard: &Mutex<Shard>| {
@@ -169,7 +179,26 @@ impl Known {
 impl Shard {
     fn forget(&mut self, at: Swift) {
         if let Some(gone) = self.entries.remove(&at) {
-            self.marks -= usize::from(gone.place.mark.is_some());
+            self.gone(gone.place.mark.as_deref());
+        }
+    }
+
+    /// A mark is there that was not.
+    fn came(&mut self, mark: Option<&Remembered>) {
+        let Some(mark) = mark else { return };
+        self.marks += 1;
+        *self.lineages.entry(mark.row.lineage).or_default() += 1;
+    }
+
+    /// A mark is not there any more.
+    fn gone(&mut self, mark: Option<&Remembered>) {
+        let Some(mark) = mark else { return };
+        self.marks -= 1;
+        if let Some(count) = self.lineages.get_mut(&mark.row.lineage) {
+            *count -= 1;
+            if *count == 0 {
+                self.lineages.remove(&mark.row.lineage);
+            }
         }
     }
 
@@ -177,18 +206,23 @@ impl Shard {
         self.clock += 1;
         let used = self.clock;
         let old = self.entries.remove(&at).map(|entry| entry.place);
-        self.marks -= usize::from(old.as_ref().is_some_and(|place| place.mark.is_some()));
+        self.gone(old.as_ref().and_then(|place| place.mark.as_deref()));
         let place = make(old);
-        self.marks += usize::from(place.mark.is_some());
+        self.came(place.mark.as_deref());
         self.entries.insert(at, Entry { place, used });
         if self.entries.len() + self.marks * MARK > MOST {
             let mut ages: Vec<u64> = self.entries.values().map(|entry| entry.used).collect();
             let middle = ages.len() / 2;
             let (_, median, _) = ages.select_nth_unstable(middle);
             let median = *median;
-            self.entries.retain(|_, entry| entry.used > median);
-            let marked = |entry: &&Entry| entry.place.mark.is_some();
-            self.marks = self.entries.values().filter(marked).count();
+            let old: Vec<Entry> = self
+                .entries
+                .extract_if(|_, entry| entry.used <= median)
+                .map(|(_, entry)| entry)
+                .collect();
+            for entry in old {
+                self.gone(entry.place.mark.as_deref());
+            }
         }
     }
 }
@@ -207,6 +241,10 @@ mod tests {
         let body = format!(r#"{{"messages":[{}]}}"#, messages.join(","));
         let split = Body::split(body.as_bytes()).unwrap();
         swift(&Key::new([1; 32]), "", body.as_bytes(), &split)
+    }
+
+    fn of(lineage: usize) -> LineageId {
+        LineageId::beginning(blake3::hash(&lineage.to_le_bytes()).as_bytes())
     }
 
     fn row(messages: u32) -> MarkRow {
@@ -258,6 +296,42 @@ mod tests {
         };
         assert_eq!(kept(&history[1000 - RECENT..]), RECENT);
         assert!(kept(&history) < RECENT + 1000 / 4);
+    }
+
+    /// Also while places come and go.
+    #[test]
+    fn a_lineage_is_known_as_long_as_it_has_a_mark() {
+        let known = Known::default();
+        let rows = |lineage| MarkRow {
+            lineage: of(lineage),
+            ..row(1)
+        };
+        let first = history(0, 3);
+        known.remember(first[0], None, rows(0));
+        known.remember(first[1], Some(first[0]), rows(0));
+        known.remember(first[2], Some(first[1]), rows(0));
+        assert!(known.has(of(0)) && !known.has(of(1)));
+        // The same history, as a session of its own.
+        known.remember(first[2], None, rows(1));
+        assert!(!known.has(of(0)) && known.has(of(1)));
+        let most = SHARDS * MOST / MARK;
+        for (name, at) in (0..most * 2).step_by(500).enumerate() {
+            for place in history(at + 1, 500) {
+                known.remember(place, None, rows(name + 2));
+            }
+        }
+        assert!(!known.has(of(1)) && known.has(of(most * 2 / 500)));
+        let has = |name| known.has(of(name));
+        assert!((0..most * 2 / 500).filter(|name| has(*name)).count() > 100);
+        let counted = |shard: &Mutex<Shard>| {
+            let shard = shard.lock().unwrap();
+            assert_eq!(shard.marks, shard.lineages.values().sum::<usize>());
+            shard.marks
+        };
+        assert_eq!(
+            known.shards.iter().map(counted).sum::<usize>(),
+            known.lineages()
+        );
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod shared_base;
 pub mod standing;
 mod take_over;
 pub mod tenants;
+pub mod wishes;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::engine::ids::OverlayId;
+use crate::engine::ids::{LineageId, OverlayId};
 use crate::engine::overlay::Unreadable;
 use crate::engine::swift::Key;
 use crate::engine::view::NoView;
@@ -53,6 +54,7 @@ use overlays::Overlays;
 use rereads::Removed;
 use shared_base::SharedBase;
 use tenants::Tenants;
+use wishes::Wishes;
 
 /// Bodies from this size on are looked at on a thread of their own, so that the
 /// streams of this one go on meanwhile: about half a millisecond of work.
@@ -62,7 +64,7 @@ const LARGE: usize = 2 << 20;
 /// size meanwhile.
 const LARGE_AT_ONCE: usize = 2;
 
-/// The most that marks and overlays may take on disk.
+/// The most that marks, overlays and segments may take on disk.
 const STATE_BYTES: u64 = 4 << 30;
 
 /// What goes wrong on the way to a view. None of it reaches a client.
@@ -106,6 +108,7 @@ pub struct Views {
     removed: Removed,
     bases: SharedBase,
     learned: Learned,
+    wishes: Wishes,
     /// Whose requests are whose.
     pub tenants: Tenants,
     key: Key,
@@ -138,6 +141,7 @@ impl Views {
             removed: Removed::default(),
             bases: SharedBase::default(),
             learned: Learned::default(),
+            wishes: Wishes::default(),
             tenants,
             key: Key::new(secret),
             config,
@@ -167,6 +171,16 @@ impl Views {
         self.known.lineages()
     }
 
+    /// Whether this process has seen a session.
+    pub fn knows(&self, lineage: LineageId) -> bool {
+        self.known.has(lineage)
+    }
+
+    /// Wishes for a pass at the next request of a session.
+    pub fn wish(&self, lineage: LineageId, instructions: Option<String>) {
+        self.wishes.wish(lineage, instructions);
+    }
+
     /// Learns from upstream's answer whose a credential is.
     pub fn learn_tenant(&self, digest: &str, answer: &HeaderMap) -> Arc<str> {
         let (tenant, note) = self.tenants.learn(digest, answer);
@@ -188,7 +202,10 @@ impl Views {
         };
         match self.timed("collect", self.store.collect(keep)).await {
             Ok(gone) if gone != Collected::default() => {
-                tracing::info!(?gone, "old marks, overlays and content were removed");
+                tracing::info!(
+                    ?gone,
+                    "old marks, overlays, segments and content were removed"
+                );
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the store could not be tidied up"),

@@ -14,6 +14,7 @@ use super::build::Plan;
 use super::learned::Quirk;
 use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
+use super::wishes::Wished;
 use super::{Fault, Views, compute};
 use crate::config::{Mode, Threads};
 use crate::engine::accounts::Sending;
@@ -104,6 +105,8 @@ pub struct Prepared {
     /// What the client is told of the clearing it asks for, where that is done
     /// here. The figures are those of the view that is sent in the end.
     pub(super) report: Option<Report>,
+    /// What an operator wished for this session, if it is carried out here.
+    pub wished: Option<Wished>,
     /// What was left out on a refusal, and stays so for this request.
     pub(super) tried: Vec<Quirk>,
     /// The same with the refusal, to be remembered if it helped.
@@ -197,7 +200,9 @@ impl Views {
             (Treatment::Ordinary, _) if self.config.policy.mode == Mode::Off => {}
             (Treatment::Ordinary, wish) => {
                 self.note_rereads(&mut prepared).await?;
-                let asked = (wish == Wish::Now).then_some(Ask::Manual);
+                prepared.wished = self.wished(&prepared);
+                let now = wish == Wish::Now || prepared.wished.is_some();
+                let asked = now.then_some(Ask::Manual);
                 let asked = asked.or_else(|| self.client_asks(&prepared));
                 self.pass(&mut prepared, asked).await;
             }
@@ -208,6 +213,13 @@ impl Views {
         self.metrics
             .view_tokens(prepared.original.tokens, prepared.sent.tokens);
         Ok(Verdict::Send(Box::new(prepared)))
+    }
+
+    /// What an operator has wished for the session. A question on the side, to
+    /// another model, leaves it to the session itself.
+    fn wished(&self, prepared: &Prepared) -> Option<Wished> {
+        let wished = || self.wishes.take(prepared.lineage);
+        prepared.own.then(wished).flatten()
     }
 
     /// Where the conversation stands. That its session may have other overlays

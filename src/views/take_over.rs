@@ -104,6 +104,7 @@ impl Views {
             anchor,
             kinds: Vec::new(),
             report: self.first_report(&recognised, asked.counts),
+            wished: None,
             tried: Vec::new(),
             lessons: Vec::new(),
             before: None,

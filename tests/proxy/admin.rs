@@ -7,6 +7,7 @@ use std::time::Duration;
 use longhaul::config::Config;
 
 use crate::support::{Client, Proxy, Step, Tap, eventually, plain, text};
+use crate::views::wishes::order;
 
 fn get(client: &mut Client, path: &str, headers: &str) -> crate::support::Answer {
     client
@@ -158,4 +159,74 @@ fn an_address_in_use_is_a_clear_error() {
     let started = runtime.block_on(longhaul::app::App::start(&config, surroundings));
     let message = started.err().unwrap().to_string();
     assert!(message.contains("cannot listen on 127.0.0.1:"), "{message}");
+}
+
+/// A page in a browser on this machine is on this machine too.
+#[test]
+fn orders_are_not_taken_from_pages_of_others() {
+    let tap = Tap::start(|_| plain(b"upstream"));
+    let proxy = Proxy::before(&tap.url());
+    let port = proxy.address.port();
+    let rows = [
+        (format!("host: 127.0.0.1:{port}\r\n"), 404),
+        (
+            format!("host: localhost:{port}\r\norigin: http://localhost:{port}\r\n"),
+            404,
+        ),
+        (
+            format!("host: localhost:{port}\r\norigin: http://localhost:1\r\n"),
+            403,
+        ),
+        (
+            format!("host: localhost:{port}\r\norigin: https://evil.example\r\n"),
+            403,
+        ),
+        (format!("host: localhost:{port}\r\norigin: null\r\n"), 403),
+        ("host: evil.example\r\n".to_owned(), 403),
+        (
+            "host: evil.example\r\norigin: http://evil.example\r\n".to_owned(),
+            403,
+        ),
+    ];
+    for (headers, status) in rows {
+        let answer = order(&proxy, "x", &headers, "");
+        assert_eq!(answer.status(), status, "{headers}");
+        assert!(answer.body.starts_with(b"{"), "{headers}");
+    }
+    assert!(tap.saw_nothing());
+    let refused = proxy.metric("longhaul_requests_total{route=\"admin\",status=\"403\"}");
+    assert_eq!(refused, Some(5.0));
+}
+
+#[test]
+fn an_order_that_makes_no_sense_is_told_why() {
+    let tap = Tap::start(|_| plain(b"upstream"));
+    let proxy = Proxy::before(&tap.url());
+    let long = format!("{{\"instructions\":\"{}\"}}", "x".repeat(16_385));
+    let longer = "x".repeat(200_000);
+    for (body, why) in [
+        ("[]", "JSON object"),
+        ("{\"instructions\": 7}", "must be a string"),
+        ("{\"instruction\": \"x\"}", "not known"),
+        (&long, "at most 16384"),
+        (&longer, "length limit"),
+    ] {
+        let answer = order(&proxy, "x", "host: localhost\r\n", body);
+        assert_eq!(answer.status(), 400, "{why}");
+        let said = text(&answer.body);
+        assert!(said.contains(why), "{said}");
+    }
+    let path = "/longhaul/sessions/x/compact";
+    assert_eq!(get(&mut proxy.client(), path, "").status(), 405);
+}
+
+#[test]
+fn orders_move_with_the_admin_listener() {
+    let tap = Tap::start(|_| plain(b"upstream"));
+    let proxy = Proxy::with(&tap.url(), "admin.listen = \"127.0.0.1:0\"");
+    assert_eq!(order(&proxy, "x", "host: localhost\r\n", "").status(), 404);
+    assert!(tap.saw_nothing());
+    let path = "/longhaul/sessions/x/compact";
+    let answer = proxy.client().post(path, "", b"").answer();
+    assert_eq!(answer.body, b"upstream");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
+use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::store::writer::Writer;
 use longhaul::store::{
     Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
@@ -39,6 +39,17 @@ impl Store for Moody {
     }
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
         self.memory.commit(commit)
+    }
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
+        self.memory.segments(ids)
+    }
+    fn put_segment<'a>(
+        &'a self,
+        id: SegmentId,
+        body: &'a [u8],
+        now: Moment,
+    ) -> Answer<'a, Vec<u8>> {
+        self.memory.put_segment(id, body, now)
     }
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
         self.memory.learned()

@@ -4,7 +4,8 @@ use longhaul::store::{Collected, Commit, Keep, MarkRow, Moment, Store};
 
 use crate::over_every_store;
 use crate::support::{
-    EVERYTHING, blob, body, commit, files, in_files, lineage, mark, marks, number, overlay, raw,
+    EVERYTHING, blob, body, commit, files, in_files, lineage, mark, marks, number, overlay,
+    put_segment, raw, segment, segments,
 };
 
 over_every_store! {
@@ -13,6 +14,8 @@ over_every_store! {
     an_overlay_stays_while_any_mark_points_to_it
     an_overlay_that_lost_its_place_goes
     past_the_limit_the_least_used_lineages_go_whole
+    old_segments_go_and_reading_keeps_none
+    without_room_segments_go_before_lineages
     old_blobs_go
     past_the_limit_the_oldest_blobs_go
     a_blob_used_again_is_young_again
@@ -31,8 +34,10 @@ async fn nothing_goes_while_everything_is_kept(store: &dyn Store) {
         .put_blobs(&[(blob(1), body(1))], Moment(10))
         .await
         .unwrap();
+    put_segment(store, 1, &body(1), 10).await;
     let done = store.collect(EVERYTHING).await.unwrap();
     assert_eq!(done, Collected::default());
+    assert_eq!(segments(store, &[1]).await.len(), 1);
     assert_eq!(marks(store, &[1]).await.len(), 1);
 }
 
@@ -100,6 +105,48 @@ async fn past_the_limit_the_least_used_lineages_go_whole(store: &dyn Store) {
     };
     assert_eq!(store.collect(none).await.unwrap().marks, 2);
     store.record(&[mark(1)]).await.unwrap();
+}
+
+async fn old_segments_go_and_reading_keeps_none(store: &dyn Store) {
+    for number in 0..250 {
+        put_segment(store, number, &body(number), 10).await;
+    }
+    // Put again: it is young again, and the clock may run backwards.
+    for at in [30, 20] {
+        assert_eq!(put_segment(store, 7, b"another", at).await, body(7));
+    }
+    segments(store, &[1]).await;
+    let keep = |since| Keep {
+        since: Moment(since),
+        ..EVERYTHING
+    };
+    assert_eq!(store.collect(keep(30)).await.unwrap().segments, 249);
+    assert_eq!(segments(store, &[1, 7]).await, [(segment(7), body(7))]);
+    assert_eq!(store.collect(keep(31)).await.unwrap().segments, 1);
+}
+
+async fn without_room_segments_go_before_lineages(store: &dyn Store) {
+    for place in [1, 2] {
+        put(store, place, place, 10).await;
+    }
+    for number in 0..5 {
+        let mut random = vec![0; 1_000];
+        let mut hash = blake3::Hasher::new();
+        hash.update(&[number]).finalize_xof().fill(&mut random);
+        let at = 100 - i64::from(number);
+        put_segment(store, number.into(), &random, at).await;
+    }
+    // Two overlays with their marks take some 20 kB, a segment some 1.1 kB.
+    let keep = |state_bytes| Keep {
+        state_bytes,
+        ..EVERYTHING
+    };
+    let done = store.collect(keep(23_500)).await.unwrap();
+    assert_eq!((done.segments, done.marks), (3, 0));
+    assert_eq!(segments(store, &[0, 1, 2, 3, 4]).await.len(), 2);
+    assert_eq!(segments(store, &[0, 1]).await.len(), 2);
+    let done = store.collect(keep(15_000)).await.unwrap();
+    assert_eq!((done.segments, done.marks), (2, 1));
 }
 
 async fn old_blobs_go(store: &dyn Store) {

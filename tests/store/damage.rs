@@ -7,7 +7,9 @@ use std::path::Path;
 use longhaul::store::{Committed, Moment, Report, Store};
 use tempfile::TempDir;
 
-use crate::support::{blob, body, commit, files, marks, open, overlay, raw, sound};
+use crate::support::{
+    blob, body, commit, files, marks, open, overlay, put_segment, raw, segment, segments, sound,
+};
 
 /// A folder with a store that has something in both files.
 async fn filled() -> TempDir {
@@ -169,6 +171,31 @@ async fn a_damaged_overlay_is_an_error_and_not_other_bytes() {
     assert!(!folder.path().join("state.db.suspect").exists());
 }
 
+/// Overlays hold their own copy, so what is lost is only what it had cost.
+#[tokio::test]
+async fn a_damaged_segment_is_none_and_gives_way_to_the_next() {
+    let folder = filled().await;
+    let store = sound(folder.path()).await;
+    for number in [1, 2] {
+        put_segment(&*store, number, &body(number), 1).await;
+    }
+    let mut connection = raw(&folder.path().join("state.db")).await;
+    let spoil = "UPDATE segments SET body = substr(body, 1, length(body) - 1) || x'00' WHERE id = ";
+    let spoil = format!("{spoil}x'{}'", segment(1));
+    sqlx::raw_sql(sqlx::AssertSqlSafe(spoil))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(segments(&*store, &[1, 2]).await, [(segment(2), body(2))]);
+    assert!(folder.path().join("state.db.suspect").exists());
+    assert_eq!(
+        put_segment(&*store, 1, b"made again", 2).await,
+        b"made again"
+    );
+    assert_eq!(put_segment(&*store, 1, b"third", 3).await, b"made again");
+    assert_eq!(segments(&*store, &[1, 2]).await.len(), 2);
+}
+
 #[tokio::test]
 async fn where_no_folder_can_be_made_memory_serves() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -179,6 +206,7 @@ async fn where_no_folder_can_be_made_memory_serves() {
     works(&*opened.store).await;
     let content = [(blob(1), body(1))];
     opened.store.put_blobs(&content, Moment(1)).await.unwrap();
+    assert_eq!(put_segment(&*opened.store, 1, &body(1), 1).await, body(1));
     assert_eq!(opened.store.blob(blob(1)).await.unwrap(), Some(body(1)));
     opened.store.close().await.unwrap();
 }

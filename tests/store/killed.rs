@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use longhaul::store::{Commit, MarkRow, Moment, Store};
 
-use crate::support::{blob, body, commit, lineage, mark, marks, number, open, overlay, raw};
+use crate::support::{
+    blob, body, commit, lineage, mark, marks, number, open, overlay, put_segment, raw, segment,
+    segments,
+};
 
 const FOLDER: &str = "LONGHAUL_TEST_FOLDER";
 const FIRST: &str = "LONGHAUL_TEST_FIRST";
@@ -35,6 +38,7 @@ async fn helper_that_writes_until_it_is_killed() {
     loop {
         let content = [(blob(number), body(number))];
         store.put_blobs(&content, Moment(1)).await.unwrap();
+        put_segment(&*store, number, &body(number), 1).await;
         let piece = piece(number);
         store.commit(&piece).await.unwrap();
         println!("written {number}");
@@ -119,7 +123,8 @@ async fn present(store: &dyn Store, number: u64) -> Result<(), String> {
     let bytes = store.overlay(overlay(number)).await.unwrap();
     let whole = marks(store, &[number]).await == [piece.mark]
         && bytes == piece.overlay.map(|(_, bytes)| bytes)
-        && content == Some(body(number));
+        && content == Some(body(number))
+        && segments(store, &[number]).await == [(segment(number), body(number))];
     whole
         .then_some(())
         .ok_or_else(|| format!("{number} is missing"))

@@ -8,7 +8,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::support::{blob, body, chain, hint, lineage, marks, ordered, overlay, sound, view};
+use crate::support::{
+    blob, body, chain, hint, lineage, marks, ordered, overlay, put_segment, segments, sound, view,
+};
 
 #[derive(Debug, Clone)]
 enum Operation {
@@ -16,6 +18,8 @@ enum Operation {
     Record(Vec<MarkRow>),
     Learn(u8, u8),
     Put(Vec<u64>, i64),
+    /// A name, one of several contents for it, and when.
+    Segment(u64, u64, i64),
     Collect(Keep),
     Reopen,
 }
@@ -74,6 +78,7 @@ fn any_operation() -> impl Strategy<Value = Operation> {
         8 => vec(any_mark(), 0..6).prop_map(Operation::Record),
         1 => (0..3_u8, any::<u8>()).prop_map(|(key, value)| Operation::Learn(key, value)),
         3 => (vec(0..6_u64, 0..4), 0..50_i64).prop_map(|(ids, at)| Operation::Put(ids, at)),
+        4 => (0..6_u64, 0..3_u64, 0..50_i64).prop_map(|(id, of, at)| Operation::Segment(id, of, at)),
         1 => any_keep().prop_map(Operation::Collect),
         1 => Just(Operation::Reopen),
     ]
@@ -91,6 +96,11 @@ async fn carry_out(store: &dyn Store, operation: &Operation) -> String {
         Operation::Put(ids, at) => {
             let blobs: Vec<_> = ids.iter().map(|id| (blob(*id), body(*id))).collect();
             format!("{:?}", store.put_blobs(&blobs, Moment(*at)).await)
+        }
+        Operation::Segment(id, content, at) => {
+            let body = body(*content);
+            let body = &body[..400 + usize::try_from(*content).unwrap()];
+            format!("{:?}", put_segment(store, *id, body, *at).await)
         }
         Operation::Collect(keep) => format!("{:?}", store.collect(*keep).await),
         Operation::Reopen => String::new(),
@@ -120,6 +130,7 @@ async fn everything(store: &dyn Store) -> String {
         let content = store.blob(blob(number)).await.unwrap();
         told.push(format!("{:?}", content.map(|content| content.len())));
     }
+    told.push(format!("{:?}", segments(store, &[0, 1, 2, 3, 4, 5]).await));
     told.push(format!("{:?}", store.learned().await));
     told.join("\n")
 }

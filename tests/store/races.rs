@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use longhaul::store::{Commit, Committed, MarkRow, Moment, Store};
+use longhaul::store::{Committed, MarkRow, Moment, Store};
 
 use crate::over_every_store;
-use crate::support::{chain, commit, in_files, in_memory, mark, marks, overlay, sound};
+use crate::support::{
+    chain, commit, in_files, in_memory, mark, marks, overlay, put_segment, segment, segments, sound,
+};
 
 over_every_store! {
     a_place_that_figures_took_first_can_still_be_committed
@@ -16,8 +18,12 @@ async fn a_place_that_figures_took_first_can_still_be_committed(store: &dyn Stor
     assert_eq!(store.commit(&commit(1, 1)).await.unwrap(), Committed::Done);
 }
 
-/// Sends a hundred commits to one place, from runtimes of their own.
-fn a_hundred_commits(stores: &[Arc<dyn Store>]) -> Vec<(Commit, Committed)> {
+/// Does something a hundred times at once, from runtimes of their own.
+fn a_hundred<T, W>(stores: &[Arc<dyn Store>], work: fn(Arc<dyn Store>, u64) -> W) -> Vec<T>
+where
+    T: Send + 'static,
+    W: Future<Output = T> + Send + 'static,
+{
     let threads: Vec<_> = (0..4)
         .map(|thread| {
             let store = Arc::clone(&stores[thread % stores.len()]);
@@ -27,12 +33,8 @@ fn a_hundred_commits(stores: &[Arc<dyn Store>]) -> Vec<(Commit, Committed)> {
                 runtime.block_on(async move {
                     let mut tasks = tokio::task::JoinSet::new();
                     for number in 0..25 {
-                        let store = Arc::clone(&store);
-                        let commit = commit(1, (thread * 25 + number) as u64);
-                        tasks.spawn(async move {
-                            let outcome = store.commit(&commit).await.unwrap();
-                            (commit, outcome)
-                        });
+                        let number = (thread * 25 + number) as u64;
+                        tasks.spawn(work(Arc::clone(&store), number));
                     }
                     tasks.join_all().await
                 })
@@ -46,7 +48,12 @@ fn a_hundred_commits(stores: &[Arc<dyn Store>]) -> Vec<(Commit, Committed)> {
 async fn one_wins(stores: &[Arc<dyn Store>]) {
     let outcomes = {
         let stores = stores.to_vec();
-        let race = tokio::task::spawn_blocking(move || a_hundred_commits(&stores));
+        let work = |store: Arc<dyn Store>, number| async move {
+            let commit = commit(1, number);
+            let outcome = store.commit(&commit).await.unwrap();
+            (commit, outcome)
+        };
+        let race = tokio::task::spawn_blocking(move || a_hundred(&stores, work));
         race.await.unwrap()
     };
     let (won, lost): (Vec<_>, Vec<_>) = outcomes
@@ -86,6 +93,33 @@ async fn of_a_hundred_commits_by_two_stores_on_the_same_files_one_wins() {
     let home = in_files().await;
     let other = sound(home.folder.as_ref().unwrap().path()).await;
     one_wins(&[home.store, other]).await;
+}
+
+/// A summary that was paid for twice is used once.
+async fn one_segment_is_everybodys(stores: Vec<Arc<dyn Store>>) {
+    let answers = {
+        let stores = stores.clone();
+        let work = |store: Arc<dyn Store>, number: u64| async move {
+            let body = number.to_string().into_bytes();
+            put_segment(&*store, 1, &body, 1).await
+        };
+        let race = tokio::task::spawn_blocking(move || a_hundred(&stores, work));
+        race.await.unwrap()
+    };
+    assert_eq!(answers.len(), 100);
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+    for store in stores {
+        let found = segments(&*store, &[1]).await;
+        assert_eq!(found, [(segment(1), answers[0].clone())]);
+    }
+}
+
+#[tokio::test]
+async fn of_a_hundred_segments_under_one_name_everybody_gets_the_same() {
+    one_segment_is_everybodys(vec![in_memory().store]).await;
+    let home = in_files().await;
+    let other = sound(home.folder.as_ref().unwrap().path()).await;
+    one_segment_is_everybodys(vec![home.store, other]).await;
 }
 
 #[tokio::test]

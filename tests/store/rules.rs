@@ -3,7 +3,9 @@
 use longhaul::store::{Commit, Committed, MarkRow, Moment, Store};
 
 use crate::over_every_store;
-use crate::support::{blob, body, chain, commit, hint, mark, marks, overlay, view};
+use crate::support::{
+    blob, body, chain, commit, hint, mark, marks, overlay, put_segment, segment, segments, view,
+};
 
 over_every_store! {
     nothing_is_found_in_an_empty_store
@@ -27,6 +29,9 @@ over_every_store! {
     many_places_are_found_at_once
     marks_are_found_by_view_within_their_session
     the_overlays_of_a_session_come_newest_first
+    a_segment_comes_back_as_it_was
+    the_first_segment_under_a_name_stays
+    many_segments_are_found_at_once
     what_was_learned_is_kept_and_replaced
     blobs_come_back_as_they_were
     odd_values_survive
@@ -37,6 +42,8 @@ async fn nothing_is_found_in_an_empty_store(store: &dyn Store) {
     assert_eq!(marks(store, &[1]).await, []);
     assert_eq!(store.overlay(overlay(1)).await.unwrap(), None);
     assert_eq!(store.blob(blob(1)).await.unwrap(), None);
+    assert_eq!(segments(store, &[]).await, []);
+    assert_eq!(segments(store, &[1]).await, []);
     assert_eq!(store.marks_by_view(hint(1), &[]).await.unwrap(), []);
     assert_eq!(store.overlays_of(hint(1), 5).await.unwrap(), []);
     assert_eq!(store.learned().await.unwrap(), []);
@@ -257,6 +264,37 @@ async fn the_overlays_of_a_session_come_newest_first(store: &dyn Store) {
     assert_eq!(newest(9).await.unwrap(), all);
     assert_eq!(newest(2).await.unwrap(), all[..2]);
     assert_eq!(newest(0).await.unwrap(), []);
+}
+
+async fn a_segment_comes_back_as_it_was(store: &dyn Store) {
+    for (number, content) in [(1, Vec::new()), (2, body(2).repeat(20))] {
+        assert_eq!(put_segment(store, number, &content, 1).await, content);
+        assert_eq!(
+            segments(store, &[number, 9, number]).await,
+            [(segment(number), content)]
+        );
+    }
+}
+
+async fn the_first_segment_under_a_name_stays(store: &dyn Store) {
+    for (content, at) in [("first", 5), ("second", 9), ("first", 1)] {
+        assert_eq!(
+            put_segment(store, 1, content.as_bytes(), at).await,
+            b"first"
+        );
+    }
+    assert_eq!(
+        segments(store, &[1]).await,
+        [(segment(1), b"first".to_vec())]
+    );
+}
+
+async fn many_segments_are_found_at_once(store: &dyn Store) {
+    for number in 0..40 {
+        put_segment(store, number * 100, &body(number), 1).await;
+    }
+    let numbers: Vec<u64> = (0..4_000).chain([0, 100]).collect();
+    assert_eq!(segments(store, &numbers).await.len(), 40);
 }
 
 async fn what_was_learned_is_kept_and_replaced(store: &dyn Store) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId};
+use longhaul::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 use longhaul::store::{Commit, Keep, MarkRow, Memory, Moment, Opened, Store, sqlite};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Row};
@@ -39,6 +39,10 @@ pub fn hint(number: u64) -> Hint {
 
 pub fn blob(number: u64) -> BlobId {
     BlobId::from_bytes(hash("blob", number))
+}
+
+pub fn segment(number: u64) -> SegmentId {
+    SegmentId::from_bytes(hash("segment", number))
 }
 
 /// The bytes of an overlay: enough for several pages.
@@ -131,6 +135,20 @@ pub async fn marks(store: &dyn Store, places: &[u64]) -> Vec<MarkRow> {
 pub fn ordered(mut marks: Vec<MarkRow>) -> Vec<MarkRow> {
     marks.sort_by(|a, b| (a.chain, &a.model).cmp(&(b.chain, &b.model)));
     marks
+}
+
+/// Puts a segment; the bytes that hold.
+pub async fn put_segment(store: &dyn Store, number: u64, body: &[u8], at: i64) -> Vec<u8> {
+    let put = store.put_segment(segment(number), body, Moment(at));
+    put.await.unwrap()
+}
+
+/// Some segments, in an order.
+pub async fn segments(store: &dyn Store, numbers: &[u64]) -> Vec<(SegmentId, Vec<u8>)> {
+    let ids: Vec<_> = numbers.iter().map(|number| segment(*number)).collect();
+    let mut found = store.segments(&ids).await.unwrap();
+    found.sort_unstable();
+    found
 }
 
 /// A connection past the store.

@@ -125,7 +125,7 @@ async fn put(
         sqlx::query(PUT)
             .bind(id.as_bytes().as_slice())
             .bind(now.0)
-            .bind(number(rule::blob_bytes(body.len())))
+            .bind(number(rule::packed_bytes(body.len())))
             .bind(body)
             .execute(&mut *transaction)
             .await?;

@@ -1,6 +1,6 @@
 //! The store in two SQLite files of a data folder.
 //!
-//! `state.db` holds marks and overlays, `journal.db` content. Several processes
+//! `state.db` holds marks, overlays and segments, `journal.db` content. Several processes
 //! may share them. Reading goes through a few connections that all requests
 //! share, writing through one thread for each file, see `lane`. A file that
 //! cannot be used is replaced by memory, so each part may be either.
@@ -15,6 +15,7 @@ mod open;
 mod readers;
 mod rows;
 mod schema;
+mod segments;
 mod state;
 mod write;
 
@@ -23,7 +24,7 @@ pub use open::open;
 use self::journal::Journal;
 use self::state::State;
 use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store};
-use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId};
+use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 
 /// The store; made by [`open()`].
 struct SqliteStore {
@@ -83,6 +84,25 @@ impl Store for SqliteStore {
         match &self.state {
             Some(state) => Box::pin(state.record(marks)),
             None => self.memory.record(marks),
+        }
+    }
+
+    fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
+        match &self.state {
+            Some(state) => Box::pin(state.segments(ids)),
+            None => self.memory.segments(ids),
+        }
+    }
+
+    fn put_segment<'a>(
+        &'a self,
+        id: SegmentId,
+        body: &'a [u8],
+        now: Moment,
+    ) -> Answer<'a, Vec<u8>> {
+        match &self.state {
+            Some(state) => Box::pin(state.put_segment(id, body, now)),
+            None => self.memory.put_segment(id, body, now),
         }
     }
 

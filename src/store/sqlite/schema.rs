@@ -8,8 +8,11 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection, Error, Row};
 
-/// Marks, overlays, what was learned.
-pub(super) const STATE: &[&str] = &[include_str!("schema/state_1.sql")];
+/// Marks, overlays, what was learned; then segments.
+pub(super) const STATE: &[&str] = &[
+    include_str!("schema/state_1.sql"),
+    include_str!("schema/state_2.sql"),
+];
 
 /// Content that views have left out.
 pub(super) const JOURNAL: &[&str] = &[include_str!("schema/journal_1.sql")];

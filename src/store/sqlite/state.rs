@@ -1,4 +1,5 @@
-//! `state.db`: marks, overlays and what was learned.
+//! `state.db`: marks, overlays and what was learned. What concerns segments
+//! stands in `segments`.
 //!
 //! Finding the marks at a few places is on the path of every request, so it is
 //! one prepared statement for up to four of them. Many places are asked for in
@@ -24,8 +25,8 @@ use crate::store::{Commit, Committed, MarkRow, StoreError, rule};
 /// the same processors.
 const READERS: usize = 4;
 
-/// Places asked for at once.
-const BATCH: usize = 1_024;
+/// Places or segments asked for at once.
+pub(super) const BATCH: usize = 1_024;
 
 const FEW: &str = select_marks!("chain IN (?1, ?2, ?3, ?4)");
 
@@ -203,7 +204,8 @@ impl State {
     pub(super) async fn bytes(&self) -> Result<u64, StoreError> {
         let question = sqlx::query(
             "SELECT (SELECT coalesce(sum(size), 0) FROM marks) \
-             + (SELECT coalesce(sum(length(body) + ?1), 0) FROM overlays)",
+             + (SELECT coalesce(sum(length(body) + ?1), 0) FROM overlays) \
+             + (SELECT coalesce(sum(size), 0) FROM segments)",
         )
         .bind(number(rule::overlay_bytes(0)));
         let sums = self

@@ -23,3 +23,4 @@ mod restart;
 mod store_trouble;
 mod stories;
 pub mod transcripts;
+pub mod wishes;

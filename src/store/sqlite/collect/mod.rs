@@ -6,6 +6,7 @@
 //! else wants to write gets a turn. Free pages are given back the same way.
 
 mod journal;
+mod pieces;
 mod state;
 
 pub(super) use journal::journal;

@@ -1,5 +1,6 @@
-//! Old marks, and past the limit the lineages least recently used, each with
-//! the overlays that lose their last mark.
+//! Old marks and segments; past the limit segments that may be young, and then
+//! the lineages least recently used. Marks take the overlays along that lose
+//! their last one.
 
 use std::collections::HashSet;
 
@@ -10,6 +11,7 @@ use super::super::database::{Purpose, UNHURRIED};
 use super::super::rows::{digest, number};
 use super::super::state::State;
 use super::super::write::BEGIN;
+use super::pieces::SEGMENTS;
 use super::{ROWS, give_back};
 use crate::engine::ids::{LineageId, OverlayId};
 use crate::store::{Collected, Keep, Moment, StoreError, rule};
@@ -84,7 +86,12 @@ pub(in super::super) async fn state(
             .await?
             .overlays;
     }
+    done.segments += SEGMENTS.remove_older(&state.lane, keep.since).await?;
     let mut bytes = state.bytes().await?;
+    let excess = bytes.saturating_sub(keep.state_bytes);
+    let (removed, freed) = SEGMENTS.free(&state.lane, excess).await?;
+    done.segments += removed;
+    bytes = bytes.saturating_sub(freed);
     for lineage in &lineages {
         if bytes <= keep.state_bytes {
             break;
