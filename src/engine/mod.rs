@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod acts;
+pub mod breaker;
 pub mod cache_marks;
 pub mod candidates;
 pub mod chain;
