@@ -135,6 +135,12 @@ pub fn act(name: &str, input: &[u8]) -> Act {
     }
 }
 
+/// A tool's name as tables of tools spell it: lower case, without underscores,
+/// hyphens and the prefix of an MCP server.
+pub fn plain_name(name: &str) -> String {
+    table::Tool::named(name).folded
+}
+
 /// A stable name for what a call of this tool fetched, by which it is seen that
 /// the same is fetched again. What changes something, and what is opaque, has
 /// none; nor has a command that does more than look.

@@ -12,6 +12,7 @@
 //! This only lists; what is taken of the list is decided elsewhere.
 
 mod content;
+mod fates;
 mod items;
 mod later;
 mod outcome;
@@ -22,6 +23,7 @@ use std::collections::HashMap;
 
 use super::conversation::Conversation;
 use super::overlay::Overlay;
+pub(super) use fates::{Deed, Fate, deeds};
 use items::Item;
 use later::Later;
 use outcome::Outcome;
@@ -188,7 +190,7 @@ fn duplicates(
 }
 
 /// A text as one short line.
-fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {

@@ -155,7 +155,8 @@ pub(super) struct Tool<'a> {
     pub(super) server: &'a str,
     /// The name without the server.
     pub(super) own: &'a str,
-    folded: String,
+    /// The name as the table spells it.
+    pub(super) folded: String,
 }
 
 impl<'a> Tool<'a> {

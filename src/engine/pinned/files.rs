@@ -1,0 +1,85 @@
+//! The files that a span wrote and read.
+//!
+//! Each is named once, where it was last touched, newest last; a file that was
+//! both written and read counts as written. A call that failed touched nothing.
+
+use std::collections::HashMap;
+
+use super::quote::{self, DATA};
+use crate::engine::acts::File;
+use crate::engine::candidates::{Deed, Fate};
+
+/// Bytes of all paths, at most: a bound against names made to be long.
+const BYTES: usize = 64 * 1024;
+
+/// The files that are named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Files {
+    pub(super) written: Vec<String>,
+    pub(super) read: Vec<String>,
+    /// How many older ones are not.
+    pub(super) left_out: usize,
+}
+
+impl Files {
+    /// The files that these calls touched, at most so many.
+    pub(super) fn new<'d>(deeds: impl Iterator<Item = &'d Deed<'d>>, most: usize) -> Self {
+        if most == 0 {
+            return Self::default();
+        }
+        // When a file was last touched, and whether it was ever written.
+        let mut touched: HashMap<(&str, &str), (usize, bool)> = HashMap::new();
+        let mut count = 0;
+        let mut touch = |file: &'d File, writes: bool| {
+            count += 1;
+            let entry = touched.entry((&file.path, &file.world)).or_default();
+            if writes || !entry.1 {
+                *entry = (count, writes);
+            }
+        };
+        for deed in deeds.filter(|deed| deed.fate == Fate::Worked) {
+            for writing in deed.act.writings() {
+                touch(&writing.file, true);
+            }
+            if let Some(reading) = deed.act.reading() {
+                touch(&reading.file, false);
+            }
+        }
+        let mut newest: Vec<_> = touched.into_iter().collect();
+        newest.sort_unstable_by_key(|(_, (when, _))| std::cmp::Reverse(*when));
+        let mut files = Self::default();
+        let mut room = BYTES;
+        let all = newest.len();
+        for ((path, world), (_, writes)) in newest.into_iter().take(most) {
+            let name = match world {
+                "" => path.to_owned(),
+                world => format!("{path} ({world})"),
+            };
+            let Some(rest) = room.checked_sub(name.len()) else {
+                break;
+            };
+            room = rest;
+            let list = if writes {
+                &mut files.written
+            } else {
+                &mut files.read
+            };
+            list.push(name);
+        }
+        files.left_out = all - files.written.len() - files.read.len();
+        files.written.reverse();
+        files.read.reverse();
+        files
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.written.is_empty() && self.read.is_empty() && self.left_out == 0
+    }
+}
+
+/// Adds the names of files.
+pub(super) fn list(names: &[String], into: &mut String) {
+    for name in names {
+        quote::quote(into, DATA, name);
+    }
+}

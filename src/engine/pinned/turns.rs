@@ -1,0 +1,25 @@
+//! Which turn a message belongs to, counted from one over the whole history.
+//!
+//! The count goes over all messages, those of the head included, so that a turn
+//! has the same number in every segment that speaks of it.
+
+use crate::engine::conversation::Conversation;
+
+/// The turns of a history.
+pub(super) struct Turns(Vec<usize>);
+
+impl Turns {
+    pub(super) fn new(conversation: &Conversation<'_>) -> Self {
+        let mut turn = 0;
+        let count = |at: usize| {
+            turn += usize::from(conversation.opens_turn(at));
+            turn
+        };
+        Self((0..conversation.len()).map(count).collect())
+    }
+
+    /// The turn of a message; what stands before the first belongs to it.
+    pub(super) fn of(&self, at: usize) -> usize {
+        self.0.get(at).copied().unwrap_or_default().max(1)
+    }
+}
