@@ -30,6 +30,7 @@ pub mod render;
 pub mod request;
 pub mod rereads;
 pub mod stub;
+pub mod summary;
 pub mod swift;
 #[cfg(test)]
 mod testing;

@@ -300,7 +300,7 @@ impl<'a> Work<'a> {
             self.overlay.head = count(head);
         }
         self.overlay.segments.push(Segment {
-            block: stub::truncated(count(from), count(cut), self.orders.archives),
+            block: stub::truncated(count(from), count(cut), self.orders.archives, ""),
             from: count(from),
             to: count(cut),
             origin: Origin::Truncated,

@@ -6,6 +6,7 @@
 //! here may change at any time without changing a view that exists.
 
 use super::ids::{BlobId, ChainHash};
+use super::summary::segment;
 
 /// Digits of a reference that are shown.
 const REFERENCE: usize = 20;
@@ -94,20 +95,26 @@ pub fn trimmed(chars: usize, lines: usize, archived: Option<BlobId>) -> String {
 }
 
 /// What stands for messages that were left out, as a text block. Numbers count
-/// from one, as a person would.
-pub fn truncated(from: u32, to: u32, archived: bool) -> String {
+/// from one, as a person would. `pinned` is what code has copied out of them; may
+/// be empty.
+pub fn truncated(from: u32, to: u32, archived: bool, pinned: &str) -> String {
     let kept = if archived {
         " They are archived, not lost."
     } else {
         ""
     };
-    let text = format!(
+    let mut text = format!(
         "[longhaul: messages {} to {to} of this conversation are left out here because it no \
          longer fits the context window, and no summary of them could be made.{kept} Do not \
          assume what they said: look again at files and state before relying on them, and ask the \
          user if something essential is missing.]",
         from + 1
     );
+    let pinned = segment::pinned(pinned);
+    if !pinned.is_empty() {
+        text.push('\n');
+        text.push_str(pinned.trim_end());
+    }
     format!(r#"{{"type":"text","text":{}}}"#, quoted(&text))
 }
 
@@ -153,9 +160,16 @@ mod tests {
             let input: serde_json::Value = serde_json::from_str(&stub.input()).unwrap();
             assert!(input.is_object());
         }
-        for block in [truncated(1, 9, true).as_str(), EMPTIED, BEFORE, AFTER] {
+        let pinned = truncated(1, 9, true, "\"quoted\"\n");
+        for block in [&*pinned, EMPTIED, BEFORE, AFTER] {
             assert!(serde_json::from_str::<serde_json::Value>(block).is_ok());
         }
-        assert!(truncated(1, 9, true).contains("messages 2 to 9"));
+        assert!(pinned.contains("messages 2 to 9"));
+        assert!(pinned.ends_with(r#"summed up:]\n\"quoted\""}"#));
+    }
+
+    #[test]
+    fn a_notice_without_pinned_text_says_nothing_of_it() {
+        assert!(truncated(1, 9, true, " \n").ends_with("is missing.]\"}"));
     }
 }

@@ -1,0 +1,95 @@
+//! Summaries of recordings of real agents: what is really there is believed,
+//! what is not is found out, and a record of them fits any room.
+//!
+//! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
+//! they are, and without them there is nothing to do.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+use longhaul::engine::conversation::Conversation;
+use longhaul::engine::summary::Narrative;
+use longhaul::engine::summary::check::{Problem, Source, check};
+use longhaul::engine::summary::parts::parts;
+use longhaul::engine::summary::transcript::{Room, transcript};
+use longhaul::wire::body::Body;
+
+fn folder() -> PathBuf {
+    let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    said.unwrap_or_else(|| root.join("../shared/transcripts"))
+}
+
+/// Every recording as a request, by name.
+fn recordings() -> Vec<(String, Vec<u8>)> {
+    let Ok(entries) = std::fs::read_dir(folder()) else {
+        println!("no recordings: nothing to do");
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let Ok(lines) = std::fs::read_to_string(path.join("messages.jsonl")) else {
+            continue;
+        };
+        let lines: Vec<&str> = lines
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let body = format!(r#"{{"messages":[{}]}}"#, lines.join(","));
+        found.push((path.display().to_string(), body.into_bytes()));
+    }
+    found.sort();
+    found
+}
+
+fn saying(items: Vec<String>) -> Narrative {
+    Narrative {
+        session_intent: "go on".to_owned(),
+        decisions: items,
+        ..Narrative::default()
+    }
+}
+
+#[test]
+fn what_was_said_is_believed_and_what_was_made_up_is_not() {
+    for (name, bytes) in recordings() {
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let span = 0..conversation.len();
+        let source = Source::of(&conversation, span.clone());
+        let record = transcript(&conversation, span.clone(), Room::of_bytes(usize::MAX)).text;
+        // Lines as they stand, and cut off in the middle as a summarizer may do.
+        let lines = record.lines().filter(|line| line.starts_with(' '));
+        let cut = |line: &str| line.chars().take(200).collect::<String>();
+        let lines: Vec<String> = lines.step_by(11).map(cut).collect();
+        let begun = std::time::Instant::now();
+        let judged = check(&saying(lines.clone()), &source, span.len());
+        println!("{name}: {} lines in {:?}", lines.len(), begun.elapsed());
+        assert_eq!(judged, Ok(()), "{name}");
+        let made_up = "src/invented/by_nobody_at_all.rs".to_owned();
+        let judged = check(&saying(vec![made_up.clone()]), &source, span.len());
+        assert_eq!(judged, Err(Problem::Invented(vec![made_up])), "{name}");
+    }
+}
+
+#[test]
+fn a_record_fits_any_room_and_parts_cover_everything() {
+    for (name, bytes) in recordings() {
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let span = conversation.head()..conversation.len();
+        for room in [1_000, 20_000, 100_000] {
+            let record = transcript(&conversation, span.clone(), Room::of_bytes(room));
+            assert!(record.text.len() <= room, "{name}: {}", record.text.len());
+        }
+        let weight = |at: usize| conversation.message(at).map_or(0, |m| m.span.len() as u64);
+        let found = parts(&conversation, span.clone(), weight, 100_000);
+        assert!(found.iter().cloned().flatten().eq(span), "{name}");
+        let sizes: Vec<u64> = found
+            .iter()
+            .map(|part| part.clone().map(weight).sum())
+            .collect();
+        println!("{name}: parts of {sizes:?} bytes");
+    }
+}
