@@ -6,6 +6,7 @@
 //! whatever passes.
 
 mod passes;
+mod summaries;
 mod views;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use prometheus::{
 
 use crate::wire::reply::Usage;
 use passes::PassMetrics;
+use summaries::SummaryMetrics;
 use views::ViewMetrics;
 
 /// From a few microseconds, which a small body costs, to a stalled store.
@@ -42,6 +44,7 @@ pub struct Metrics {
     upstream: HistogramVec,
     tokens: IntCounterVec,
     passes: PassMetrics,
+    summaries: SummaryMetrics,
     views: ViewMetrics,
     /// Requests whose response has not ended.
     pub in_flight: IntGauge,
@@ -92,6 +95,7 @@ impl Metrics {
                 &["model", "class"],
             )?,
             passes: PassMetrics::new(&registry)?,
+            summaries: SummaryMetrics::new(&registry)?,
             views: ViewMetrics::new(&registry)?,
             in_flight: IntGauge::new(
                 "requests_in_flight",

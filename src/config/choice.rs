@@ -87,6 +87,8 @@ choice! {
         Fork = "fork",
         /// Another model on a trimmed transcript.
         Model = "model",
+        /// Nobody: no model is ever asked.
+        Off = "off",
     }
 }
 

@@ -5,6 +5,7 @@
 //! | unreachable, overloaded, late | again, a little later | the fallback model | give up |
 //! | malformed, cut off, empty | one repair | give up | |
 //! | fields empty, names invented | one repair that names them | give up | |
+//! | not taken by this API or model | the fallback model | give up | |
 //! | longer than the summarizer's window | in parts | the fallback model | give up |
 //! | the view is still too large | give up: other tiers go on from there | | |
 //!
@@ -18,8 +19,12 @@ use std::time::Duration;
 pub enum Failure {
     /// The API could not be reached, or failed.
     Upstream,
-    /// The API does not accept the credential, or the feature.
+    /// The API does not accept the credential.
     Refused,
+    /// The API does not take this request: the model, or something in it.
+    Unsupported,
+    /// The breaker that all sessions share is open: nothing was asked.
+    Shut,
     /// It took too long.
     Timeout,
     /// What came is no summary, or only a part of one.
@@ -38,7 +43,7 @@ impl Failure {
     /// The label.
     pub fn label(self) -> &'static str {
         match self {
-            Self::Upstream | Self::Refused => "upstream",
+            Self::Upstream | Self::Refused | Self::Unsupported | Self::Shut => "upstream",
             Self::Timeout => "timeout",
             Self::Malformed => "malformed",
             Self::EmptyFields => "empty_fields",
@@ -56,7 +61,7 @@ impl Failure {
 
     /// Whether it counts against the lineage's breaker.
     pub fn counts(self) -> bool {
-        self != Self::StillTooLarge
+        !matches!(self, Self::StillTooLarge | Self::Shut)
     }
 }
 
@@ -129,11 +134,12 @@ impl Tried {
                 self.in_parts = true;
                 return Next::InParts;
             }
-            Failure::ContextExceeded => Next::Fallback,
+            Failure::ContextExceeded | Failure::Unsupported => Next::Fallback,
             Failure::Malformed
             | Failure::EmptyFields
             | Failure::NotVerbatim
             | Failure::Refused
+            | Failure::Shut
             | Failure::StillTooLarge => Next::GiveUp,
         };
         if step == Next::Fallback && means.fallback && !self.fallback && !left.is_zero() {
@@ -178,6 +184,8 @@ mod tests {
             (Failure::ContextExceeded, vec![parts, other, parts, up]),
             (Failure::StillTooLarge, vec![up]),
             (Failure::Refused, vec![up]),
+            (Failure::Unsupported, vec![other, up]),
+            (Failure::Shut, vec![up]),
         ];
         for (failure, expected) in rows {
             let failures = vec![failure; expected.len()];

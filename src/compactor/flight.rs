@@ -1,0 +1,245 @@
+//! A flight: from an errand to a finished summary, or to the reason why not.
+//!
+//! Attempts follow each other as the table of recoveries says, until one gives a
+//! summary that holds up against what it was made from, or until there is no
+//! time left. What is finished is stored before anybody hears of it, so that it
+//! is never paid for twice; if somebody else was first, theirs is the one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Compactor;
+use super::asking::{Failed, Way, tokens};
+use super::errand::{Errand, Finished};
+use crate::config::SummarizerMode;
+use crate::engine::accounts::cost;
+use crate::engine::breaker::Event;
+use crate::engine::pinned::pinned;
+use crate::engine::policy::Pico;
+use crate::engine::recovery::{Failure, Means, Next, Tried};
+use crate::engine::summary::Narrative;
+use crate::engine::summary::check::{Problem, Source, check};
+use crate::engine::summary::segment;
+use crate::store::Moment;
+use crate::wire::reply::Usage;
+
+/// Of what it stands for, in percent, that a summary may be at the most; pins
+/// aside, which are as long as what the user said.
+const SMALLER: u64 = 60;
+
+impl Compactor {
+    /// Makes a summary, whatever it takes until then.
+    pub(super) async fn fly(
+        self: &Arc<Self>,
+        errand: &Arc<Errand>,
+        until: Instant,
+    ) -> Result<Finished, Failure> {
+        let mut way = self.way(errand);
+        let begun = Instant::now();
+        let gate = self.gate(errand, way.model(errand));
+        let Some(permit) = self.gates.permit(gate) else {
+            return Err(Failure::Shut);
+        };
+        let outcome = self.attempts(errand, &mut way, until).await;
+        self.gates.on(
+            gate,
+            match &outcome {
+                Ok(_) => Event::Succeeded,
+                Err(failure) if failure.is_provider_s() => Event::Failed(permit),
+                Err(_) => Event::Withdrawn(permit),
+            },
+        );
+        let label = outcome.as_ref().map_or_else(|failure| failure.label(), |_| "finished");
+        self.metrics.summary(way.label(), label, begun.elapsed());
+        let finished = outcome?;
+        Ok(self.keep(errand, finished).await)
+    }
+
+    async fn attempts(
+        self: &Arc<Self>,
+        errand: &Arc<Errand>,
+        way: &mut Way,
+        until: Instant,
+    ) -> Result<Finished, Failure> {
+        let mut tried = Tried::default();
+        let mut refused: Option<Problem> = None;
+        loop {
+            let attempt = self.attempt(errand, way, refused.as_ref(), until).await;
+            let failed = match attempt {
+                Ok(narrative) => match self.judge(errand, narrative).await {
+                    Ok(finished) => return Ok(finished),
+                    Err(failed) => failed,
+                },
+                Err(failed) => failed,
+            };
+            let Failed {
+                failure,
+                problem,
+                asked,
+            } = failed;
+            self.metrics.summary_failed(failure.label());
+            let left = until.saturating_duration_since(Instant::now());
+            let next = tried.next(failure, self.means(errand, way), asked, left);
+            tracing::info!(?failure, ?problem, ?way, ?next, "an attempt at a summary failed");
+            match next {
+                Next::Again(pause) => tokio::time::sleep(pause).await,
+                Next::Repair => refused = problem,
+                Next::InParts => {
+                    let model = match &*way {
+                        Way::Fork => self.config.summarizer.model.clone(),
+                        Way::Model(model) | Way::InParts(model) => model.clone(),
+                    };
+                    *way = Way::InParts(model);
+                }
+                Next::Fallback => match self.fallback(errand, way) {
+                    Some(other) => *way = other,
+                    None => return Err(failure),
+                },
+                Next::GiveUp => return Err(failure),
+            }
+        }
+    }
+
+    /// What there is to fall back on.
+    fn means(&self, errand: &Errand, way: &Way) -> Means {
+        Means {
+            fallback: self.fallback(errand, way).is_some(),
+            parts: !matches!(way, Way::InParts(_)),
+        }
+    }
+
+    /// Another way, if there is one: the model that is configured for it, else
+    /// the conversation's own.
+    fn fallback(&self, errand: &Errand, way: &Way) -> Option<Way> {
+        let summarizer = &self.config.summarizer;
+        let others = [
+            (*way == Way::Fork).then(|| summarizer.model.clone()),
+            summarizer.fallback.clone(),
+            self.elsewhere.is_none().then(|| errand.model.clone()),
+        ];
+        let asked = way.model(errand).to_owned();
+        let mut others = others.into_iter().flatten();
+        let other = others.find(|other| *other != asked || *way == Way::Fork)?;
+        Some(self.from_record(errand, other))
+    }
+
+    /// How a summary is asked for first.
+    fn way(&self, errand: &Errand) -> Way {
+        let summarizer = &self.config.summarizer;
+        let record = || self.from_record(errand, summarizer.model.clone());
+        match (summarizer.mode, &errand.cached) {
+            (SummarizerMode::Fork, Some(_)) => Way::Fork,
+            (SummarizerMode::Fork, None) => self.from_record(errand, errand.model.clone()),
+            (SummarizerMode::Auto | SummarizerMode::Native, Some(cached)) => {
+                let span = self.span_tokens(errand);
+                let fork = self.price(&errand.model, cached.tokens, true);
+                let model = self.price(&summarizer.model, span, false);
+                match (fork, model) {
+                    (Some(fork), Some(model)) if fork < model => Way::Fork,
+                    (_, None) => Way::Fork,
+                    _ => record(),
+                }
+            }
+            _ => record(),
+        }
+    }
+
+    /// From a record, whole if it fits the model's window.
+    fn from_record(&self, errand: &Errand, model: String) -> Way {
+        let fits = self.span_tokens(errand) < self.window(&model) / 10 * 8;
+        if fits {
+            Way::Model(model)
+        } else {
+            Way::InParts(model)
+        }
+    }
+
+    fn span_tokens(&self, errand: &Errand) -> u64 {
+        let messages = errand.body.messages();
+        let span = messages.get(errand.span.clone()).unwrap_or(&[]);
+        tokens(span.iter().map(|message| message.span.len()).sum())
+    }
+
+    /// What a call costs, about.
+    fn price(&self, model: &str, prompt: u64, cached: bool) -> Option<Pico> {
+        let prices = self.config.models.lookup(model).prices(prompt)?;
+        let output = Some(self.config.summarizer.max_tokens / 2);
+        let usage = Usage {
+            input: Some(if cached { 0 } else { prompt }),
+            cache_read: cached.then_some(prompt),
+            output,
+            ..Usage::default()
+        };
+        Some(cost(&usage, &prices))
+    }
+
+    /// Accounts for a call.
+    pub(super) fn bill(&self, model: &str, usage: &Usage) {
+        let label = self.config.models.label(model);
+        self.metrics.tokens(label, usage);
+        let prompt = usage.prompt().unwrap_or(0);
+        if let Some(prices) = self.config.models.lookup(model).prices(prompt) {
+            let cost = cost(usage, &prices);
+            self.metrics.summary_cost(label, cost);
+            self.metrics.saved(label, -cost);
+        }
+    }
+
+    /// Holds a narrative against what it was made from.
+    async fn judge(&self, errand: &Arc<Errand>, narrative: Narrative) -> Result<Finished, Failed> {
+        let errand = errand.clone();
+        let judged = tokio::task::spawn_blocking(move || judge(&errand, &narrative));
+        judged.await.unwrap_or_else(|_| Err(Failure::Malformed.into()))
+    }
+
+    /// Stores a summary; what is stored under its name from now on.
+    async fn keep(&self, errand: &Errand, finished: Finished) -> Finished {
+        let now = Moment(i64::try_from(self.clock.now().as_millis()).unwrap_or(i64::MAX));
+        let bytes = finished.store();
+        let kept = self.store.put_segment(errand.id, &bytes, now).await;
+        match kept {
+            Ok(first) => Finished::read(&first).unwrap_or(finished),
+            Err(error) => {
+                tracing::warn!(%error, "a summary could not be stored, and lives in memory only");
+                finished
+            }
+        }
+    }
+}
+
+fn judge(errand: &Errand, narrative: &Narrative) -> Result<Finished, Failed> {
+    let conversation = errand.conversation();
+    let span = errand.span.clone();
+    let mut source = Source::of(&conversation, 0..span.end);
+    source.add(&errand.earlier);
+    source.add(errand.instructions.as_deref().unwrap_or_default());
+    check(narrative, &source, span.len())?;
+    let pins = pinned(&conversation, span.clone(), errand.pins);
+    let count = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+    let reference = errand
+        .archives
+        .then_some("[longhaul: the messages themselves are archived, not lost.]");
+    let text = pins.text();
+    let block = segment::Finished {
+        from: count(span.start),
+        to: count(span.end),
+        narrative,
+        pinned: &text,
+        reference,
+    }
+    .block();
+    let messages = errand.body.messages().get(span.clone()).unwrap_or(&[]);
+    let whole: usize = messages.iter().map(|message| message.span.len()).sum();
+    let said = block.len().saturating_sub(text.len());
+    if said as u64 * 100 > whole as u64 * SMALLER {
+        return Err(Failure::StillTooLarge.into());
+    }
+    Ok(Finished::new(&span, block, pins.user_tokens()))
+}
+
+/// How long a flight may take that nobody waits for, for each call of it.
+pub(super) fn patience(timeout: Duration) -> Duration {
+    timeout.saturating_mul(3)
+}
