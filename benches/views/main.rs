@@ -27,6 +27,7 @@ use longhaul::engine::cache_marks::Basis;
 use longhaul::engine::conversation::Conversation;
 use longhaul::engine::measure::{BUDGET, Counter, Size, raw_base};
 use longhaul::engine::overlay::Overlay;
+use longhaul::engine::split::Split;
 use longhaul::engine::tiers::{Clears, Settings, Survey};
 use longhaul::engine::view::{Recipe, View};
 use longhaul::engine::{chain, swift};
@@ -61,7 +62,10 @@ fn overlay(bytes: &[u8], body: &Body) -> Option<Overlay> {
             supersede: true,
             ..Clears::default()
         }),
-        tail_messages: 10,
+        split: Split {
+            tail_messages: 10,
+            ..Split::default()
+        },
         archives: true,
         ..Settings::default()
     };

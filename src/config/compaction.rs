@@ -83,13 +83,14 @@ impl Default for Policy {
 pub struct Split {
     /// Turns kept by `recent-turns`.
     pub recent_turns: usize,
-    /// Share of the usable window one turn may take.
+    /// Share of the usable window that the turns kept by `recent-turns` may take
+    /// together, and each turn kept by `user-messages`.
     pub turn_budget: Ratio,
     /// Tokens between which that share is held.
     pub turn_clamp: Clamp,
     /// Share of the tokens kept by `token-fraction`.
     pub token_fraction: Ratio,
-    /// Tokens of the user's messages kept by `user-messages`.
+    /// Tokens of the user's own words whose turns `user-messages` keeps.
     pub user_tokens: u64,
 }
 

@@ -18,6 +18,7 @@ use std::ops::Range;
 use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
 use super::overlay::{Change, Edit, Origin, Overlay, Segment};
+use super::split::{self, Split};
 use super::stub;
 use crate::wire::body::{Kind, Role};
 
@@ -37,8 +38,8 @@ pub struct Orders {
     /// What the messages should come down to by hiding old ones, in that unit;
     /// none: nothing is hidden.
     pub hide_to: Option<u64>,
-    /// Messages at the end that stay as they are, if that is possible.
-    pub tail_messages: usize,
+    /// How much of the newest part stays when old messages are hidden.
+    pub split: Split,
     /// The model binds thinking to what stands before it.
     pub binds_thinking: bool,
     /// Thinking is switched on the older way.
@@ -252,24 +253,8 @@ impl<'a> Work<'a> {
         let from = self.overlay.cut.max(count(conversation.head())) as usize;
         let head: u64 = (0..conversation.head()).map(|at| self.weight(at)).sum();
         let room = self.orders.hide_to.unwrap_or(0).saturating_sub(head);
-        let latest = conversation.len().saturating_sub(self.orders.tail_messages);
-        let later = || points.iter().copied().filter(|point| *point > from);
-        let mut tails = vec![0_u64; conversation.len() + 1];
-        for at in (0..conversation.len()).rev() {
-            let behind = tails.get(at + 1).copied().unwrap_or(0);
-            if let Some(tail) = tails.get_mut(at) {
-                *tail = behind + self.weight(at);
-            }
-        }
-        let fits = |point: &usize| tails.get(*point).is_some_and(|tail| *tail <= room);
-        // The earliest that fits; else as late as the tail allows; else whatever
-        // there is.
-        let cut = later()
-            .filter(|point| *point <= latest)
-            .find(fits)
-            .or_else(|| later().rfind(|point| *point <= latest))
-            .or_else(|| later().next());
-        let Some(cut) = cut else {
+        let latest = split::latest(conversation, &self.weights, &points, &self.orders.split);
+        let Some(cut) = split::cut(&points, &self.weights, from, room, latest) else {
             return false;
         };
         for at in from..cut {

@@ -4,6 +4,7 @@ use super::conversation::Conversation;
 use super::ids::ChainHash;
 use super::overlay::Overlay;
 use super::reduce::Draft;
+use super::split::Split;
 use super::tiers::{self, Survey};
 
 /// What such a reduction goes by.
@@ -36,7 +37,10 @@ pub fn reduce(
             supersede: true,
             ..tiers::Clears::default()
         }),
-        tail_messages: settings.tail_messages,
+        split: Split {
+            tail_messages: settings.tail_messages,
+            ..Split::default()
+        },
         binds_thinking: settings.binds_thinking,
         manual_thinking: settings.manual_thinking,
         archives: settings.archives,

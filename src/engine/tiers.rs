@@ -15,6 +15,7 @@ use super::ids::{BlobId, ChainHash};
 use super::overlay::Overlay;
 use super::policy::{Item, Offer};
 use super::reduce::{Draft, Orders, Replacement, reduce};
+use super::split::Split;
 use super::stub::{self, Cleared};
 use super::trim::{Keep, trim};
 use super::weigh::{Weights, pictures};
@@ -36,8 +37,8 @@ pub struct Settings {
     pub clears: Option<Clears>,
     /// How oversized results are trimmed; none: not at all.
     pub trim: Option<Trims>,
-    /// Messages at the end that stay as they are, if that is possible.
-    pub tail_messages: usize,
+    /// How much of the newest part stays when old messages are hidden.
+    pub split: Split,
     /// The model binds thinking to what stands before it.
     pub binds_thinking: bool,
     /// Thinking is switched on the older way.
@@ -284,7 +285,7 @@ impl<'a> Survey<'a> {
             replacements: Vec::new(),
             weights: self.weights.messages.clone(),
             hide_to: None,
-            tail_messages: self.settings.tail_messages,
+            split: self.settings.split.clone(),
             binds_thinking: self.settings.binds_thinking,
             manual_thinking: self.settings.manual_thinking,
             archives: self.settings.archives,

@@ -12,6 +12,7 @@ use super::build::{COUNTING, of_body, taken_apart};
 use super::prepare::Prepared;
 use super::recognise::Recognised;
 use super::{Fault, Views, compute};
+use crate::config::SplitBy;
 use crate::engine::cache_marks::Basis;
 use crate::engine::chain;
 use crate::engine::client_edits::{self, ClearToolUses};
@@ -24,6 +25,7 @@ use crate::engine::policy::{
     Ask, Decision, Offer, Rates, Rest, Situation, Trigger, Watermarks, decide,
 };
 use crate::engine::reduce::Draft;
+use crate::engine::split::{Split, Strategy};
 use crate::engine::tiers::{Clears, Inputs, Settings, Survey, Trims};
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Kind;
@@ -111,8 +113,7 @@ impl Views {
     fn situation(&self, prepared: &Prepared, asked: Option<Ask>) -> Situation {
         let model = &prepared.recognised.facts.model;
         let known = self.config.models.lookup(model);
-        let room = self.room(model);
-        let usable = known.budget.map_or(room, |budget| room.min(budget));
+        let usable = self.usable(model);
         let policy = &self.config.policy;
         let size = prepared.sent.tokens;
         let lifetime = prepared.figures.lifetime.map(Duration::from_secs);
@@ -164,6 +165,7 @@ impl Views {
             let segments = overlay.segments.iter();
             segments.map(|segment| segment.block.len()).sum()
         });
+        let base = factor.tokens(size.base.raw) + ours as u64 / 4;
         let trim = &self.config.trim;
         let tools = trim.tools.iter();
         let theirs = facts.clears.as_ref();
@@ -177,12 +179,12 @@ impl Views {
                         .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
                         .collect(),
                 }),
-                tail_messages: self.config.policy.tail_messages,
+                split: self.split(&facts.model, &situation, base),
                 binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
                 manual_thinking: facts.manual_thinking,
                 archives,
             },
-            base: factor.tokens(size.base.raw) + ours as u64 / 4,
+            base,
             fits: self.room(&facts.model),
             from,
             anchor: prepared.anchor,
@@ -192,6 +194,42 @@ impl Views {
                 .trail
                 .living(self.now().0, prepared.figures.lifetime),
             situation,
+        }
+    }
+
+    /// How much of the newest part stays, by configuration. No strategy keeps a
+    /// view above the watermark that starts passes, nor one that was refused
+    /// above the size that is tried next.
+    fn split(&self, model: &str, situation: &Situation, base: u64) -> Split {
+        let (policy, split) = (&self.config.policy, &self.config.split);
+        let watermarks = &situation.watermarks;
+        let refused = situation.too_many_bytes || situation.asked == Some(Ask::Reactive);
+        let most = if refused {
+            watermarks.floor
+        } else {
+            watermarks.clear_at
+        };
+        let budget = split.turn_budget.of(self.usable(model));
+        let budget = budget
+            .max(split.turn_clamp.least)
+            .min(split.turn_clamp.most);
+        Split {
+            strategy: match policy.split {
+                SplitBy::RecentTurns => Strategy::RecentTurns {
+                    turns: split.recent_turns,
+                    budget,
+                },
+                SplitBy::TokenFraction => Strategy::TokenFraction {
+                    share: split.token_fraction,
+                },
+                SplitBy::UserMessages => Strategy::UserMessages {
+                    words: split.user_tokens,
+                    turn_budget: budget,
+                },
+                SplitBy::TailMessages => Strategy::TailMessages,
+            },
+            tail_messages: policy.tail_messages,
+            most: most.saturating_sub(base),
         }
     }
 

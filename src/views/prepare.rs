@@ -274,9 +274,13 @@ impl Views {
 
     /// Tokens that a prompt should come down to.
     pub(super) fn floor(&self, model: &str) -> u64 {
+        self.config.policy.floor.of(self.usable(model))
+    }
+
+    /// Tokens that a prompt may hold, by the window and the operator's budget.
+    pub(super) fn usable(&self, model: &str) -> u64 {
         let (room, budget) = (self.room(model), self.config.models.lookup(model).budget);
-        let usable = budget.map_or(room, |budget| room.min(budget));
-        self.config.policy.floor.of(usable)
+        budget.map_or(room, |budget| room.min(budget))
     }
 }
 

@@ -86,6 +86,27 @@ fn an_overlay_outlives_a_restart_and_a_change_of_every_setting() {
     }
 }
 
+/// The floor is out of reach, so that only the strategy holds anything back.
+#[test]
+fn what_stays_of_a_long_turn_is_what_the_strategy_says() {
+    let shown = |split: &str, fraction: &str| {
+        let small = SMALL.replacen("[policy]", &format!("[policy]\nsplit = \"{split}\""), 1);
+        let file = format!("{small}[split]\ntoken_fraction = {fraction}\n");
+        let mut world = World::start(Options::default(), &file);
+        let mut talk = Talk::new(0, FREE);
+        work(&mut world, &mut talk, 12);
+        finish(&mut world, &mut talk);
+        let sending = world.ask(&mut talk, Reply::text("Now."), "now");
+        assert!(sending.compaction.contains("truncate"), "{split}");
+        sending.sent.view.len()
+    };
+    // Head, bridge and notice, and a tail that begins with the assistant.
+    assert_eq!(shown("tail-messages", "0.3"), 3 + 2);
+    let some = shown("token-fraction", "0.6");
+    let more = shown("token-fraction", "0.9");
+    assert!(5 < some && some < more && more < 25, "{some} {more}");
+}
+
 /// Invariant 9: equal histories of two tenants have nothing in common.
 #[test]
 fn one_tenant_s_pass_never_shows_in_another_s_view() {
