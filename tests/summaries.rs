@@ -37,7 +37,8 @@ fn recordings() -> Vec<(String, Vec<u8>)> {
             .filter(|line| !line.trim().is_empty())
             .collect();
         let body = format!(r#"{{"messages":[{}]}}"#, lines.join(","));
-        found.push((path.display().to_string(), body.into_bytes()));
+        let name = path.file_name().unwrap().display().to_string();
+        found.push((name, body.into_bytes()));
     }
     found.sort();
     found
@@ -70,6 +71,40 @@ fn what_was_said_is_believed_and_what_was_made_up_is_not() {
         let made_up = "src/invented/by_nobody_at_all.rs".to_owned();
         let judged = check(&saying(vec![made_up.clone()]), &source, span.len());
         assert_eq!(judged, Err(Problem::Invented(vec![made_up])), "{name}");
+    }
+}
+
+/// Where a client summed its own history up, a model really wrote, and wrote the
+/// truth. Only the path that the client itself adds, and the recordings hide, was
+/// not given to the model.
+#[test]
+fn summaries_that_models_wrote_are_believed() {
+    for (name, bytes) in recordings() {
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let mut from = 0;
+        for at in 1..conversation.len() {
+            let message = conversation.message(at).unwrap().span.of(&bytes);
+            let message: serde_json::Value = serde_json::from_slice(message).unwrap();
+            let blocks = message["content"].as_array().into_iter().flatten();
+            let texts = blocks.filter_map(|block| block["text"].as_str());
+            let is_summary = |text: &&str| text.contains("continued from a previous conversation");
+            let Some(text) = texts.rev().find(is_summary) else {
+                continue;
+            };
+            let source = Source::of(&conversation, from..at);
+            let judged = check(&saying(vec![text.to_owned()]), &source, at - from);
+            let invented = match judged {
+                Err(Problem::Invented(names)) => names,
+                judged => {
+                    assert_eq!(judged, Ok(()), "{name}, message {at}");
+                    Vec::new()
+                }
+            };
+            let is_added = |name: &String| name.ends_with("REDACTED.jsonl");
+            assert!(invented.iter().all(is_added), "{name}: {invented:?}");
+            from = at;
+        }
     }
 }
 

@@ -144,9 +144,10 @@ fn of_piece<'a>(piece: &'a str, is_about: bool, found: &mut BTreeSet<Name<'a>>) 
             if !is_about {
                 found.insert(Name::Number(part));
             }
-        } else if is_hex(part) || is_code(part) || is_identifier(part) {
-            found.insert(Name::Word(part));
-        } else if piece.contains("::") && part.len() > 2 {
+            continue;
+        }
+        let is_step = piece.contains("::") && part.len() > 2;
+        if is_step || is_hex(part) || is_code(part) || is_identifier(part) {
             found.insert(Name::Word(part));
         }
     }

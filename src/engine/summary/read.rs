@@ -199,7 +199,7 @@ fn from_tags(answer: &str) -> Option<Narrative> {
         found.push(key);
         match narrative.list_mut(key) {
             Some(list) => *list = items(&Value::from(inside)),
-            None => narrative.session_intent = inside.trim().to_owned(),
+            None => narrative.session_intent = items(&Value::from(inside)).join("\n"),
         }
     }
     is_whole(&found).then_some(narrative)
