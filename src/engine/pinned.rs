@@ -81,15 +81,6 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
 }
 
 impl Pinned {
-    /// Whether there is nothing to pin.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
-            && self.files.is_empty()
-            && self.failures.is_empty()
-            && self.plan.is_empty()
-            && self.running.is_empty()
-    }
-
     /// Tokens that the user's own words take, about: never more than was allowed.
     pub fn user_tokens(&self) -> u64 {
         self.words.tokens()
@@ -97,55 +88,30 @@ impl Pinned {
 
     /// The index as plain text; empty if there is nothing to pin.
     pub fn text(&self) -> String {
-        if self.is_empty() {
-            return String::new();
-        }
-        let mut text = PREFACE.to_owned();
-        let mut section = |heading: &str, is_empty: bool, write: &dyn Fn(&mut String)| {
-            if !is_empty {
-                text.push_str(&format!("\n## {heading}\n"));
-                write(&mut text);
+        let sections = [
+            ("The user's own words", self.words.text()),
+            ("Files written", files::text(&self.files.written)),
+            ("Files read", files::text(&self.files.read)),
+            ("Older files", self.files.rest()),
+            (
+                "Errors not seen to be resolved",
+                failures::text(&self.failures),
+            ),
+            ("To-do list as it last stood", self.plan.text()),
+            (
+                "Still running in the background",
+                background::text(&self.running),
+            ),
+        ];
+        let mut text = String::new();
+        for (heading, body) in sections {
+            if !body.is_empty() {
+                text.extend(["\n## ", heading, "\n", &body]);
             }
-        };
-        let Self {
-            words,
-            files,
-            failures,
-            plan,
-            running,
-        } = self;
-        section("The user's own words", words.is_empty(), &|text| {
-            words.write(text)
-        });
-        section("Files written", files.written.is_empty(), &|text| {
-            files::list(&files.written, text);
-        });
-        section("Files read", files.read.is_empty(), &|text| {
-            files::list(&files.read, text);
-        });
-        section("Older files", files.left_out == 0, &|text| {
-            text.push_str(&format!(
-                "[longhaul: {} more are not named]\n",
-                files.left_out
-            ));
-        });
-        section(
-            "Errors not seen to be resolved",
-            failures.is_empty(),
-            &|text| {
-                failures.iter().for_each(|failure| failure.write(text));
-            },
-        );
-        section("To-do list as it last stood", plan.is_empty(), &|text| {
-            plan.write(text)
-        });
-        section(
-            "Still running in the background",
-            running.is_empty(),
-            &|text| {
-                running.iter().for_each(|running| running.write(text));
-            },
-        );
+        }
+        if !text.is_empty() {
+            text.insert_str(0, PREFACE);
+        }
         text
     }
 }

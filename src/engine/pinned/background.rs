@@ -128,10 +128,13 @@ pub(super) fn running(
         .collect()
 }
 
-impl Running {
-    pub(super) fn write(&self, into: &mut String) {
-        quote::quote(into, DATA, &format!("{}: {}", self.id, self.about));
+/// It all, quoted.
+pub(super) fn text(running: &[Running]) -> String {
+    let mut text = String::new();
+    for Running { id, about } in running {
+        quote::quote(&mut text, DATA, &format!("{id}: {about}"));
     }
+    text
 }
 
 /// What the client says of a call, before any output.

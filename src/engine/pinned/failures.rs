@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::quote::{self, Clipped, DATA};
-use super::turns::Turns;
+use super::turns::{self, Turns};
 use super::{decode, injected};
 use crate::engine::candidates::{self, Deed, Fate};
 
@@ -44,10 +44,13 @@ pub(super) fn failures<'d>(
     failures
 }
 
-impl Failure {
-    pub(super) fn write(&self, into: &mut String) {
-        into.push_str(&format!("turn {}:\n", self.turn));
-        quote::quote(into, DATA, &self.call);
-        self.text.quote(into, DATA);
+/// Them all, quoted.
+pub(super) fn text(failures: &[Failure]) -> String {
+    let mut text = String::new();
+    for failure in failures {
+        text.push_str(&turns::heading(failure.turn));
+        quote::quote(&mut text, DATA, &failure.call);
+        failure.text.quote(&mut text, DATA);
     }
+    text
 }

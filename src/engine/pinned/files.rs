@@ -72,14 +72,20 @@ impl Files {
         files
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.written.is_empty() && self.read.is_empty() && self.left_out == 0
+    /// How many are not named, in a line.
+    pub(super) fn rest(&self) -> String {
+        match self.left_out {
+            0 => String::new(),
+            count => quote::notice(&format!("{count} more are not named")),
+        }
     }
 }
 
-/// Adds the names of files.
-pub(super) fn list(names: &[String], into: &mut String) {
+/// The names of files, quoted.
+pub(super) fn text(names: &[String]) -> String {
+    let mut text = String::new();
     for name in names {
-        quote::quote(into, DATA, name);
+        quote::quote(&mut text, DATA, name);
     }
+    text
 }

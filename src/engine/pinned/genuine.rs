@@ -27,6 +27,13 @@ pub fn genuine(conversation: &Conversation<'_>, at: usize) -> Option<String> {
         let Some(own) = own else {
             continue;
         };
+        // A command's arguments come again, as the prompt they were made into.
+        if words
+            .as_ref()
+            .is_some_and(|words| words.trim() == own.trim())
+        {
+            continue;
+        }
         match &mut words {
             None => words = Some(own),
             Some(words) => {

@@ -57,6 +57,9 @@ const SECTIONS: [(&str, Keep); 25] = [
     ("subagent_notification", Nothing),
 ];
 
+/// Bytes of a tag behind its first, at most.
+const NAME: usize = 32;
+
 /// How a text begins that is the client's: up to these words, or all of it.
 const BEGINNINGS: [(&str, Option<&str>); 4] = [
     (
@@ -99,10 +102,7 @@ pub(super) fn own_words(text: &str) -> Option<String> {
         if !trimmed.starts_with(start) {
             continue;
         }
-        let Some(end) = end else {
-            return None;
-        };
-        if let Some((_, behind)) = rest.split_once(end) {
+        if let Some((_, behind)) = rest.split_once(end?) {
             rest = behind;
         }
     }
@@ -178,12 +178,13 @@ fn without_sections(text: &str, anywhere: bool) -> String {
 /// The tag that a text begins with, unless it is known not to be closed.
 fn opening<'a>(text: &'a str, unclosed: &[bool]) -> Option<(usize, Keep, &'a str)> {
     let inside = text.strip_prefix('<')?;
-    let rows = SECTIONS.iter().zip(unclosed).enumerate();
-    rows.filter(|(_, (_, unclosed))| !**unclosed)
-        .find_map(|(row, ((name, keep), _))| {
-            let behind = inside.strip_prefix(name)?.strip_prefix('>')?;
-            Some((row, *keep, behind))
-        })
+    let first = inside.as_bytes();
+    let end = memchr::memchr(b'>', first.get(..NAME).unwrap_or(first))?;
+    let name = inside.get(..end)?;
+    let row = SECTIONS.iter().position(|(tag, _)| *tag == name)?;
+    let (_, keep) = SECTIONS.get(row)?;
+    let is_closed = !unclosed.get(row)?;
+    Some((row, *keep, inside.get(end + 1..)?)).filter(|_| is_closed)
 }
 
 fn closed(row: usize, keep: Keep, text: &str) -> Option<Section<'_>> {
@@ -219,6 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::too_many_lines)]
     fn what_a_client_wrote_is_taken_out_and_the_rest_stays() {
         let rows = [
             // What the user wrote, and nothing else.
@@ -356,7 +358,7 @@ mod tests {
             "   <command-args>   ",
             "<<<<<",
         ] {
-            let text = part.repeat(100_000);
+            let text = part.repeat(30_000);
             let _ = own_words(&text);
             let _ = without_reminders(&text);
         }

@@ -87,17 +87,16 @@ impl Plan {
         list.finish()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    pub(super) fn write(&self, into: &mut String) {
+    /// The list, quoted.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
         for item in &self.items {
-            quote::quote(into, DATA, &format!("{} {}", item.state, item.text));
+            quote::quote(&mut text, DATA, &format!("{} {}", item.state, item.text));
         }
         if self.left_out > 0 {
-            into.push_str(&format!("[longhaul: {} more]\n", self.left_out));
+            text.push_str(&quote::notice(&format!("{} more", self.left_out)));
         }
+        text
     }
 }
 

@@ -47,6 +47,11 @@ fn weight(mark: &str, letter: char) -> usize {
     letter.len_utf8() + if breaks(letter) { mark.len() } else { 0 }
 }
 
+/// A line of ours.
+pub(super) fn notice(text: &str) -> String {
+    format!("[longhaul: {text}]\n")
+}
+
 /// The beginning and the end of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clipped {
@@ -87,7 +92,7 @@ impl Clipped {
         quote(into, mark, &self.start);
         if self.missing > 0 {
             let missing = self.missing;
-            into.push_str(&format!("[longhaul: {missing} characters left out here]\n"));
+            into.push_str(&notice(&format!("{missing} characters left out here")));
             quote(into, mark, &self.end);
         }
     }

@@ -5,6 +5,11 @@
 
 use crate::engine::conversation::Conversation;
 
+/// The line that names a turn above what was said in it.
+pub(super) fn heading(turn: usize) -> String {
+    format!("turn {turn}:\n")
+}
+
 /// The turns of a history.
 pub(super) struct Turns(Vec<usize>);
 

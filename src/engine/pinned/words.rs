@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::genuine::genuine;
 use super::quote::{self, Clipped, USER};
-use super::turns::Turns;
+use super::turns::{Turns, heading};
 use crate::engine::conversation::Conversation;
 
 /// Bytes of a token, about.
@@ -43,10 +43,6 @@ impl Said {
             room.checked_sub(heading(self.turn).len())?,
         )
     }
-}
-
-fn heading(turn: usize) -> String {
-    format!("turn {turn}:\n")
 }
 
 impl Words {
@@ -106,10 +102,6 @@ impl Words {
         words
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.shown.is_empty() && self.left_out.0 == 0
-    }
-
     /// Tokens that they take, about.
     pub(super) fn tokens(&self) -> u64 {
         let lengths = self.shown.iter();
@@ -119,16 +111,19 @@ impl Words {
         (bytes as u64).div_ceil(TOKEN)
     }
 
-    pub(super) fn write(&self, into: &mut String) {
+    /// The words, quoted.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
         for (turn, clipped) in &self.shown {
-            into.push_str(&heading(*turn));
-            clipped.quote(into, USER);
+            text.push_str(&heading(*turn));
+            clipped.quote(&mut text, USER);
         }
         if let (count @ 1.., letters) = self.left_out {
-            into.push_str(&format!(
-                "[longhaul: {count} more messages of the user's, {letters} characters, had no room]\n"
-            ));
+            text.push_str(&quote::notice(&format!(
+                "{count} more messages of the user's, {letters} characters, had no room"
+            )));
         }
+        text
     }
 }
 
@@ -161,16 +156,11 @@ mod tests {
             })
             .collect();
         let words = Words::fitting(&said, tokens * 4);
-        let mut text = String::new();
-        words.write(&mut text);
-        let notice = text
-            .find("[longhaul: 1 more")
-            .or(text.find(" more messages"));
-        let body = notice.map_or(text.len(), |_| text.rfind("[longhaul").unwrap());
-        assert!(
-            body <= tokens * 4 && words.tokens() <= tokens as u64,
-            "{text}"
-        );
+        let text = words.text();
+        let notice = " had no room]\n";
+        let last = text.rfind("[longhaul: ").filter(|_| text.ends_with(notice));
+        assert!(last.unwrap_or(text.len()) <= tokens * 4, "{text}");
+        assert!(words.tokens() <= tokens as u64);
         text
     }
 
@@ -203,7 +193,7 @@ mod tests {
     fn the_first_and_the_newest_come_before_the_others() {
         let long: Vec<String> = (1..=9).map(|n| format!("{n}{}", "y".repeat(980))).collect();
         let texts: Vec<&str> = long.iter().map(String::as_str).collect();
-        let text = shown(&texts, 1000);
+        let text = shown(&texts, 800);
         let whole: Vec<usize> = (1..=9).filter(|n| text.contains(&long[n - 1])).collect();
         assert_eq!(whole, [1, 8, 9]);
         assert!(text.contains("> 7yyy") && text.contains("[longhaul: 5 more messages"));
