@@ -19,13 +19,13 @@ use super::client::{Call, CallError, Said};
 use super::errand::{Cached, Errand};
 use super::sender::VERSION;
 use crate::engine::recovery::Failure;
+use crate::engine::summary::Narrative;
 use crate::engine::summary::check::Problem;
 use crate::engine::summary::parts::{groups, parts};
 use crate::engine::summary::prompt::{self, Ask, End, Wishes};
 use crate::engine::summary::read::read;
 use crate::engine::summary::temperature::takes_temperature;
 use crate::engine::summary::transcript::{Room, transcript};
-use crate::engine::summary::Narrative;
 use crate::wire::body::Body;
 use crate::wire::fork;
 use crate::wire::refusal::Refusal;
@@ -191,9 +191,8 @@ impl Compactor {
         let mut said = self.call(&call, &errand.model, until).await?;
         if said.stop_reason == "tool_use" {
             let met = Body::split(&call.body).ok();
-            let met = met.and_then(|body| {
-                fork::declined(&call.body, &body, &said.content, NO_TOOLS)
-            });
+            let met =
+                met.and_then(|body| fork::declined(&call.body, &body, &said.content, NO_TOOLS));
             call.body = met.ok_or(Problem::Malformed)?;
             said = self.call(&call, &errand.model, until).await?;
         }
@@ -210,7 +209,11 @@ impl Compactor {
         let said = self.client.call(call, within).await.inspect_err(|error| {
             tracing::debug!(model, %error, "a call for a summary failed");
             if let CallError::Refused {
-                refusal: Refusal::ContextExceeded { window: Some(window), .. },
+                refusal:
+                    Refusal::ContextExceeded {
+                        window: Some(window),
+                        ..
+                    },
                 ..
             } = error
             {

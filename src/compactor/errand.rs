@@ -143,9 +143,18 @@ mod tests {
         let finished = Finished::new(&(1..20), block, 7);
         assert_eq!(Finished::read(&finished.store()), Some(finished.clone()));
         let spoilt = [
-            Finished { version: 9, ..finished.clone() },
-            Finished { to: 1, ..finished.clone() },
-            Finished { block: "{".to_owned(), ..finished },
+            Finished {
+                version: 9,
+                ..finished.clone()
+            },
+            Finished {
+                to: 1,
+                ..finished.clone()
+            },
+            Finished {
+                block: "{".to_owned(),
+                ..finished
+            },
         ];
         for finished in spoilt {
             assert_eq!(Finished::read(&finished.store()), None);

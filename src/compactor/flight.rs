@@ -51,7 +51,9 @@ impl Compactor {
                 Err(_) => Event::Withdrawn(permit),
             },
         );
-        let label = outcome.as_ref().map_or_else(|failure| failure.label(), |_| "finished");
+        let label = outcome
+            .as_ref()
+            .map_or_else(|failure| failure.label(), |_| "finished");
         self.metrics.summary(way.label(), label, begun.elapsed());
         let finished = outcome?;
         Ok(self.keep(errand, finished).await)
@@ -82,7 +84,13 @@ impl Compactor {
             self.metrics.summary_failed(failure.label());
             let left = until.saturating_duration_since(Instant::now());
             let next = tried.next(failure, self.means(errand, way), asked, left);
-            tracing::info!(?failure, ?problem, ?way, ?next, "an attempt at a summary failed");
+            tracing::info!(
+                ?failure,
+                ?problem,
+                ?way,
+                ?next,
+                "an attempt at a summary failed"
+            );
             match next {
                 Next::Again(pause) => tokio::time::sleep(pause).await,
                 Next::Repair => refused = problem,
@@ -191,7 +199,9 @@ impl Compactor {
     async fn judge(&self, errand: &Arc<Errand>, narrative: Narrative) -> Result<Finished, Failed> {
         let errand = errand.clone();
         let judged = tokio::task::spawn_blocking(move || judge(&errand, &narrative));
-        judged.await.unwrap_or_else(|_| Err(Failure::Malformed.into()))
+        judged
+            .await
+            .unwrap_or_else(|_| Err(Failure::Malformed.into()))
     }
 
     /// Stores a summary; what is stored under its name from now on.

@@ -1,5 +1,248 @@
-//! placeholder
+//! Carries out what summaries need: calls, deadlines, one flight for each span.
+//!
+//! Whoever wants a span summed up brings an errand and gets a boarding card:
+//! many may wait for one flight, with patience of their own, and the flight goes
+//! on when they leave. It ends as a stored summary or as a failure of a known
+//! kind. What becomes of a view is not decided here.
+//!
+//! | question | module |
+//! |---|---|
+//! | what is to be summed up | `errand` |
+//! | in whose name | `sender` |
+//! | one call | `client` |
+//! | one attempt | `asking` |
+//! | attempts until one holds | `flight` |
+//! | may anybody be asked | `gates` |
+
+mod asking;
 pub mod client;
 pub mod errand;
+mod flight;
 pub mod gates;
 pub mod sender;
+mod windows;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderValue, Uri};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::engine::ids::SegmentId;
+use crate::engine::recovery::Failure;
+use crate::metrics::Metrics;
+use crate::store::Store;
+use client::Client;
+use errand::{Errand, Finished};
+use gates::{Gate, Gates};
+use sender::Elsewhere;
+use windows::Windows;
+
+/// The most flights at a time; each holds a request in memory.
+const FLIGHTS: usize = 64;
+
+/// How a flight ended.
+pub type Landed = Result<Arc<Finished>, Failure>;
+
+/// What a compactor is made of.
+pub struct Parts {
+    /// The client that makes calls.
+    pub client: Client,
+    /// The main upstream.
+    pub base: Uri,
+    /// The summarizer's own upstream, if it has one.
+    pub elsewhere: Option<(Uri, HeaderValue)>,
+    /// The settings.
+    pub config: Config,
+    /// Where finished summaries are kept.
+    pub store: Arc<dyn Store>,
+    /// The metrics.
+    pub metrics: Arc<Metrics>,
+    /// The clock that breakers go by.
+    pub clock: Clock,
+}
+
+/// Makes summaries.
+pub struct Compactor {
+    client: Client,
+    base: Uri,
+    elsewhere: Option<Elsewhere>,
+    config: Config,
+    store: Arc<dyn Store>,
+    metrics: Arc<Metrics>,
+    clock: Clock,
+    /// Who may be asked.
+    pub gates: Gates,
+    windows: Windows,
+    flights: Mutex<HashMap<SegmentId, Boarding>>,
+    background: Handle,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+}
+
+/// A place on a flight.
+#[derive(Debug, Clone)]
+pub struct Boarding(watch::Receiver<Option<Landed>>);
+
+impl Boarding {
+    /// A flight that has landed already.
+    pub fn landed(outcome: Landed) -> Self {
+        Self(watch::channel(Some(outcome)).1)
+    }
+
+    /// How it ended, if it has.
+    pub fn outcome(&self) -> Option<Landed> {
+        match &*self.0.borrow() {
+            Some(landed) => Some(landed.clone()),
+            // Whoever flew it is gone.
+            None if self.0.has_changed().is_err() => Some(Err(Failure::Shut)),
+            None => None,
+        }
+    }
+
+    /// Waits for it to end, but no longer than that.
+    pub async fn wait(&mut self, until: Instant) -> Option<Landed> {
+        let landed = self.0.wait_for(Option::is_some);
+        match tokio::time::timeout_at(until, landed).await {
+            Ok(Ok(landed)) => landed.clone(),
+            Ok(Err(_)) => Some(Err(Failure::Shut)),
+            Err(_) => None,
+        }
+    }
+}
+
+impl Compactor {
+    /// A compactor; its flights go on the runtime this is called on.
+    pub fn new(parts: Parts) -> Self {
+        let Parts {
+            client,
+            base,
+            elsewhere,
+            config,
+            store,
+            metrics,
+            clock,
+        } = parts;
+        let breaker = &config.breaker;
+        let gates = Gates::new(
+            breaker.max_failures,
+            breaker.summarizer_cooldown,
+            flight::patience(config.summarizer.timeout),
+            clock.clone(),
+            metrics.clone(),
+        );
+        Self {
+            client,
+            base,
+            elsewhere: elsewhere.map(|(base, key)| Elsewhere { base, key }),
+            config,
+            store,
+            metrics,
+            clock,
+            gates,
+            windows: Windows::default(),
+            flights: Mutex::default(),
+            background: Handle::current(),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    fn flights(&self) -> MutexGuard<'_, HashMap<SegmentId, Boarding>> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a flight, or boards one that does just as well: the first of the
+    /// ids that is under way. `None`: too many are.
+    pub fn board(
+        self: &Arc<Self>,
+        errand: Errand,
+        as_good: &[SegmentId],
+    ) -> Option<(SegmentId, Boarding)> {
+        let mut flights = self.flights();
+        let known = std::iter::once(&errand.id).chain(as_good);
+        for id in known {
+            if let Some(boarding) = flights.get(id) {
+                return Some((*id, boarding.clone()));
+            }
+        }
+        if flights.len() >= FLIGHTS || self.stopping.is_cancelled() {
+            return None;
+        }
+        let id = errand.id;
+        let (landing, boarding) = watch::channel(None);
+        let boarding = Boarding(boarding);
+        flights.insert(id, boarding.clone());
+        drop(flights);
+        let (compactor, errand) = (self.clone(), Arc::new(errand));
+        let flight = async move {
+            let patience = flight::patience(compactor.config.summarizer.timeout);
+            let until = Instant::now() + patience;
+            let landed = tokio::select! {
+                landed = compactor.fly(&errand, until) => landed.map(Arc::new),
+                () = compactor.stopping.cancelled() => Err(Failure::Shut),
+            };
+            // Stored by now: whoever looks from here on finds it there.
+            compactor.flights().remove(&id);
+            landing.send_replace(Some(landed));
+        };
+        self.tasks.spawn_on(flight, &self.background);
+        Some((id, boarding))
+    }
+
+    /// A finished summary, if one of these is stored: the first that is.
+    pub async fn stored(&self, ids: &[SegmentId]) -> Option<(SegmentId, Arc<Finished>)> {
+        let found = match self.store.segments(ids).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(%error, "finished summaries are out of reach");
+                return None;
+            }
+        };
+        let read = |id: &SegmentId| {
+            let (_, bytes) = found.iter().find(|(held, _)| held == id)?;
+            Some((*id, Arc::new(Finished::read(bytes)?)))
+        };
+        ids.iter().find_map(read)
+    }
+
+    /// The window of a model that writes summaries, in tokens.
+    fn window(&self, model: &str) -> u64 {
+        let summarizer = &self.config.summarizer;
+        let configured = summarizer
+            .window
+            .filter(|_| *model == summarizer.model)
+            .unwrap_or_else(|| self.config.models.lookup(model).window);
+        self.windows.of(model, configured)
+    }
+
+    /// Tells a summarizer: where it is, which model, at whose expense.
+    fn gate(&self, errand: &Errand, model: &str) -> Gate {
+        let mut hasher = blake3::Hasher::new();
+        match &self.elsewhere {
+            Some(elsewhere) => hasher.update(elsewhere.base.to_string().as_bytes()),
+            None => hasher.update(&errand.sender.digest()),
+        };
+        hasher.update(b"\n");
+        hasher.update(model.as_bytes());
+        hasher.finalize().into()
+    }
+
+    /// Ends all flights.
+    pub async fn close(&self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        // A call that is cancelled ends at once; nobody waits for the rest.
+        let ended = tokio::time::timeout(Duration::from_secs(5), self.tasks.wait());
+        if ended.await.is_err() {
+            tracing::warn!("flights did not end in time");
+        }
+    }
+}

@@ -47,6 +47,13 @@ pub struct Segment {
     pub to: u32,
     /// How it came about.
     pub origin: Origin,
+    /// Tokens of the user's own words in it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub pinned: u64,
+}
+
+fn is_none(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// How a segment came about.
@@ -251,6 +258,7 @@ mod tests {
                 from: 1,
                 to: 20,
                 origin: Origin::Truncated,
+                pinned: 0,
             }],
             after: vec![],
             edits: vec![

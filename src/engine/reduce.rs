@@ -12,12 +12,15 @@
 //! rest. In the middle of a tool loop the newest message may not be touched, and
 //! nothing is left out here: the API is asked to drop what does not fit.
 
+mod cover;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
-use super::overlay::{Change, Edit, Origin, Overlay, Segment};
+use super::overlay::{Change, Edit, Overlay, Segment};
+use super::pinned;
 use super::split::{self, Split};
 use super::stub;
 use crate::wire::body::{Kind, Role};
@@ -31,6 +34,8 @@ pub(super) const EDITS: usize = 20_000;
 /// What is to be done.
 #[derive(Debug, Clone, Default)]
 pub struct Orders {
+    /// A summary that takes the place of what it sums up.
+    pub closing: Option<Segment>,
     /// What is replaced, in any order.
     pub replacements: Vec<Replacement>,
     /// The size of each message as it is shown, in any unit.
@@ -46,6 +51,13 @@ pub struct Orders {
     pub manual_thinking: bool,
     /// What is left out is kept, and may be promised.
     pub archives: bool,
+    /// How much is pinned in a notice; none: nothing.
+    pub pins: Option<pinned::Settings>,
+    /// Segments from which on notices are merged.
+    pub max_segments: usize,
+    /// What a text of ours weighs, in the unit of the weights: so much for each
+    /// so many bytes.
+    pub text: (u64, u64),
 }
 
 /// Something that stands in for what a block holds.
@@ -91,6 +103,8 @@ pub struct Freed {
     pub cleared: Option<u64>,
     /// By trimming them.
     pub trimmed: Option<u64>,
+    /// By summing messages up.
+    pub summed_up: Option<u64>,
     /// By leaving messages out.
     pub truncated: Option<u64>,
 }
@@ -104,6 +118,12 @@ pub fn reduce(
 ) -> Option<Draft> {
     let mut work = Work::new(conversation, current, tenant, orders);
     let mut freed = Freed::default();
+    if let Some(segment) = &orders.closing {
+        let shown = work.shown();
+        if work.close(segment) {
+            freed.summed_up = Some(shown.saturating_sub(work.shown()));
+        }
+    }
     for replacement in &orders.replacements {
         if work.replace(replacement).is_some() {
             let kind = if replacement.trims {
@@ -169,6 +189,8 @@ struct Work<'a> {
     evicted: Vec<Evicted>,
     /// The first message that changes.
     first: Option<usize>,
+    /// What the segments weigh that were added, less those that went.
+    segments: i64,
 }
 
 impl<'a> Work<'a> {
@@ -194,6 +216,7 @@ impl<'a> Work<'a> {
             },
             evicted: Vec::new(),
             first: None,
+            segments: 0,
         }
     }
 
@@ -233,72 +256,15 @@ impl<'a> Work<'a> {
     /// What is shown of the history, in the unit of the weights.
     fn shown(&self) -> u64 {
         let weights = self.weights.iter().enumerate();
-        weights
+        let messages: u64 = weights
             .filter(|(at, _)| self.overlay.shows(*at))
             .map(|(_, weight)| *weight)
-            .sum()
+            .sum();
+        messages.saturating_add_signed(self.segments)
     }
 
     fn weight(&self, at: usize) -> u64 {
         self.weights.get(at).copied().unwrap_or(0)
-    }
-
-    /// Hides old messages behind a notice: as many as it takes, and no more.
-    fn hide_old(&mut self) -> bool {
-        let conversation = self.conversation;
-        if conversation.head() == 0 {
-            return false;
-        }
-        let points = conversation.cut_points(self.orders.manual_thinking);
-        let from = self.overlay.cut.max(count(conversation.head())) as usize;
-        let head: u64 = (0..conversation.head()).map(|at| self.weight(at)).sum();
-        let room = self.orders.hide_to.unwrap_or(0).saturating_sub(head);
-        let latest = split::latest(conversation, &self.weights, &points, &self.orders.split);
-        let Some(cut) = split::cut(&points, &self.weights, from, room, latest) else {
-            return false;
-        };
-        for at in from..cut {
-            if let Some(message) = conversation.message(at) {
-                self.evict(message.span.range());
-            }
-        }
-        self.hide(from, cut);
-        true
-    }
-
-    fn hide(&mut self, from: usize, cut: usize) {
-        let conversation = self.conversation;
-        let role = |at: usize| conversation.message(at).map(|message| message.role);
-        let head = conversation.head();
-        // A summary of the API's own may have come since, behind what is hidden:
-        // it is the head now, and what stands before it is dead, shown or not.
-        if self.overlay.segments.is_empty() || count(head) > self.overlay.cut {
-            let before = (0..head)
-                .rev()
-                .filter_map(role)
-                .find(|r| *r != Role::System);
-            self.overlay.segments.clear();
-            self.overlay.before.clear();
-            if before == Some(Role::User) {
-                self.overlay.before.push(stub::BEFORE.to_owned());
-            }
-            self.overlay.head = count(head);
-        }
-        self.overlay.segments.push(Segment {
-            block: stub::truncated(count(from), count(cut), self.orders.archives, ""),
-            from: count(from),
-            to: count(cut),
-            origin: Origin::Truncated,
-        });
-        self.overlay.cut = count(cut);
-        self.overlay.after.clear();
-        if role(cut) == Some(Role::User) {
-            self.overlay.after.push(stub::AFTER.to_owned());
-        }
-        let (head, cut) = (self.overlay.head, self.overlay.cut);
-        self.edits
-            .retain(|(message, _), _| *message < head || *message >= cut);
-        self.changes_at(from);
     }
 
     /// The thinking that is shown behind a message.

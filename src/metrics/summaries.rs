@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use prometheus::{CounterVec, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
+use prometheus::{
+    CounterVec, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+};
 
 use super::views::{counter, histogram};
 
@@ -54,10 +56,7 @@ impl SummaryMetrics {
                 "Changes of state of breakers, by scope.",
                 &["scope", "from", "to"],
             )?,
-            delayed: IntCounter::new(
-                "turns_delayed_total",
-                "Requests that waited for a summary.",
-            )?,
+            delayed: IntCounter::new("turns_delayed_total", "Requests that waited for a summary.")?,
         };
         registry.register(Box::new(metrics.seconds.clone()))?;
         registry.register(Box::new(metrics.failures.clone()))?;
@@ -89,13 +88,18 @@ impl super::Metrics {
             reason = "a counter of dollars needs no more"
         )]
         let dollars = pico.max(0) as f64 / 1e12;
-        self.summaries.cost.with_label_values(&[model]).inc_by(dollars);
+        self.summaries
+            .cost
+            .with_label_values(&[model])
+            .inc_by(dollars);
     }
 
     /// A breaker changed its state.
     pub fn breaker(&self, scope: &'static str, from: &'static str, to: &'static str) {
         let SummaryMetrics {
-            states, transitions, ..
+            states,
+            transitions,
+            ..
         } = &self.summaries;
         transitions.with_label_values(&[scope, from, to]).inc();
         for (state, by) in [(from, -1), (to, 1)] {

@@ -1,0 +1,158 @@
+//! Hides old messages behind a segment: a summary, or a notice where there is
+//! none.
+//!
+//! Segments cover what is hidden from the head to the cut, one behind the other.
+//! A new one is added behind the last, so that the bytes before it stay as they
+//! are; one that covers earlier ones takes their place, and stands for the
+//! messages themselves, not for what was said of them.
+
+use super::super::overlay::{Origin, Segment};
+use super::super::pinned::{Settings, pinned};
+use super::super::{split, stub};
+use super::{Work, count};
+use crate::wire::body::Role;
+
+/// The part of the budget for the user's words that every notice may have.
+const AT_LEAST: u64 = 8;
+
+impl Work<'_> {
+    /// Where what is hidden so far ends.
+    fn hidden_to(&self) -> usize {
+        self.overlay.cut.max(count(self.conversation.head())) as usize
+    }
+
+    /// Puts a summary in the place of what it sums up, if that is where it
+    /// belongs: it begins and ends with a segment, or at the edge of the tail.
+    pub(super) fn close(&mut self, segment: &Segment) -> bool {
+        let (from, to) = (segment.from as usize, segment.to as usize);
+        let (head, hidden) = (self.conversation.head(), self.hidden_to());
+        let held = &self.overlay.segments;
+        let begins = from == head || from == hidden || held.iter().any(|s| s.from == segment.from);
+        let ends = to == hidden
+            || held.iter().any(|s| s.to == segment.to)
+            || (to > hidden && self.is_cut(to));
+        if head == 0 || from < head || from >= to || !begins || !ends {
+            return false;
+        }
+        self.leave_out(hidden, to);
+        self.cover(segment.clone());
+        true
+    }
+
+    fn is_cut(&self, at: usize) -> bool {
+        let manual = self.orders.manual_thinking;
+        at <= self.conversation.first_indispensable() && self.conversation.is_cut_point(at, manual)
+    }
+
+    /// Hides old messages behind a notice: as many as it takes, and no more.
+    pub(super) fn hide_old(&mut self) -> bool {
+        let conversation = self.conversation;
+        if conversation.head() == 0 {
+            return false;
+        }
+        let points = conversation.cut_points(self.orders.manual_thinking);
+        let hidden = self.hidden_to();
+        let head: u64 = (0..conversation.head()).map(|at| self.weight(at)).sum();
+        let ours = u64::try_from(self.segments).unwrap_or(0);
+        let target = self.orders.hide_to.unwrap_or(0);
+        let room = target.saturating_sub(head).saturating_sub(ours);
+        let latest = split::latest(conversation, &self.weights, &points, &self.orders.split);
+        let Some(cut) = split::cut(&points, &self.weights, hidden, room, latest) else {
+            return false;
+        };
+        self.leave_out(hidden, cut);
+        let from = self.notice_from(hidden);
+        let pins = self.pins(from);
+        let pinned = pins.map(|pins| pinned(conversation, from..cut, pins));
+        let words = pinned.as_ref().map_or(0, |pinned| pinned.user_tokens());
+        let text = pinned.map_or_else(String::new, |pinned| pinned.text());
+        self.cover(Segment {
+            block: stub::truncated(count(from), count(cut), self.orders.archives, &text),
+            from: count(from),
+            to: count(cut),
+            origin: Origin::Truncated,
+            pinned: words,
+        });
+        true
+    }
+
+    /// Where a notice begins: behind the last segment, or, when there are many,
+    /// with the notices before it.
+    fn notice_from(&self, hidden: usize) -> usize {
+        let segments = &self.overlay.segments;
+        if self.orders.max_segments == 0 || segments.len() < self.orders.max_segments {
+            return hidden;
+        }
+        let notices = segments.iter().rev();
+        let run = notices.take_while(|segment| segment.origin == Origin::Truncated);
+        run.last().map_or(hidden, |first| first.from as usize)
+    }
+
+    /// How much may be pinned in a segment that begins there: what the ones
+    /// before it have left.
+    fn pins(&self, from: usize) -> Option<Settings> {
+        let pins = self.orders.pins?;
+        let before = self.overlay.segments.iter();
+        let used: u64 = before
+            .filter(|segment| (segment.from as usize) < from)
+            .map(|segment| segment.pinned)
+            .sum();
+        let left = pins.user_tokens.saturating_sub(used);
+        Some(Settings {
+            user_tokens: left.max(pins.user_tokens / AT_LEAST),
+            ..pins
+        })
+    }
+
+    fn leave_out(&mut self, from: usize, to: usize) {
+        for at in from..to {
+            if let Some(message) = self.conversation.message(at) {
+                self.evict(message.span.range());
+            }
+        }
+    }
+
+    fn cover(&mut self, segment: Segment) {
+        let conversation = self.conversation;
+        let role = |at: usize| conversation.message(at).map(|message| message.role);
+        let head = conversation.head();
+        let from = segment.from as usize;
+        // A summary of the API's own may have come since, behind what is hidden:
+        // it is the head now, and what stands before it is dead, shown or not.
+        if self.overlay.segments.is_empty() || count(head) > self.overlay.cut {
+            let before = (0..head)
+                .rev()
+                .filter_map(role)
+                .find(|r| *r != Role::System);
+            self.overlay.segments.clear();
+            self.overlay.before.clear();
+            if before == Some(Role::User) {
+                self.overlay.before.push(stub::BEFORE.to_owned());
+            }
+            self.overlay.head = count(head);
+        }
+        let text = |segment: &Segment| {
+            let (weight, bytes) = self.orders.text;
+            let weighs = segment.block.len() as u64 * weight / bytes.max(1);
+            i64::try_from(weighs).unwrap_or(i64::MAX)
+        };
+        let covered = |held: &Segment| held.from >= segment.from && held.to <= segment.to;
+        let held = self.overlay.segments.iter();
+        let went: i64 = held.filter(|held| covered(held)).map(text).sum();
+        self.segments = self.segments.saturating_add(text(&segment)) - went;
+        let to = segment.to;
+        let segments = &mut self.overlay.segments;
+        segments.retain(|held| !(held.from >= segment.from && held.to <= to));
+        segments.push(segment);
+        segments.sort_by_key(|segment| segment.from);
+        self.overlay.cut = self.overlay.cut.max(to);
+        self.overlay.after.clear();
+        if role(self.overlay.cut as usize) == Some(Role::User) {
+            self.overlay.after.push(stub::AFTER.to_owned());
+        }
+        let (head, cut) = (self.overlay.head, self.overlay.cut);
+        self.edits
+            .retain(|(message, _), _| *message < head || *message >= cut);
+        self.changes_at(from);
+    }
+}
