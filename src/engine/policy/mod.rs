@@ -231,10 +231,14 @@ impl Situation {
         let full = self.is_full() || (self.course.latched && self.size > floor);
         match self.asked {
             Some(Ask::Manual) => return Ok((Trigger::Manual, Urge::All)),
-            Some(Ask::Reactive) => return Ok((Trigger::Reactive, Urge::Must(target))),
+            // What was refused must be smaller, however long that lasts.
+            Some(Ask::Reactive) => return Ok((Trigger::Reactive, Urge::Must(floor))),
             Some(Ask::Client { .. }) | None => {}
         }
-        let over = self.projected() >= hard_at || self.too_many_bytes;
+        // What is at the target already does not become smaller by another pass,
+        // however much is about to come.
+        let is_over = self.projected() >= hard_at && self.size > target;
+        let over = is_over || self.too_many_bytes;
         match () {
             () if over && self.switched => Ok((Trigger::Structural, Urge::Must(target))),
             () if over => Ok((Trigger::Budget, Urge::Must(target))),
@@ -302,7 +306,8 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<Chosen, Re
     };
     let nothing = Rest::TooLittle { frees: 0 };
     match urge {
-        // Whatever can be had: other means may have to do the rest.
+        // If it takes more than can be had, all of it goes: what other means then
+        // take from the conversation is worth more to the agent.
         Urge::Must(target) => Ok(best(
             offer,
             &worth,
@@ -311,8 +316,7 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<Chosen, Re
                 ..limits(target)
             },
         )
-        .or_else(|| best(offer, &worth, &limits(target)))
-        .unwrap_or_default()),
+        .unwrap_or_else(|| offer.all(&worth))),
         Urge::All => Ok(offer.all(&worth)),
         Urge::AllOf(at_least) => enough(offer.all(&worth), at_least),
         Urge::Free => {
@@ -327,9 +331,11 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<Chosen, Re
                 ..limits(floor)
             };
             let Some(chosen) = best(offer, &worth, &affordable) else {
-                let whole = offer.all(&worth);
-                let whole = enough(whole, situation.at_least)?;
-                let loss = whole.loss(&worth);
+                let daring = Limits {
+                    stake: None,
+                    ..affordable
+                };
+                let loss = best(offer, &worth, &daring).ok_or(nothing)?.loss(&worth);
                 return Err(Rest::TooMuchAtStake { loss, stake });
             };
             let chosen = enough(chosen, situation.at_least)?;
