@@ -24,8 +24,6 @@ use crate::wire::body::Kind;
 const LARGE_INPUT: usize = 1024;
 /// Tokens that a stub takes, about.
 const STUB_TOKENS: u64 = 60;
-/// How much of an error is kept: lines, and characters.
-const ERROR: (usize, usize) = (3, 300);
 /// What is kept of the newest results when nothing else is left, in steps.
 const LAST_RESORT: [usize; 3] = [8_000, 2_000, 500];
 
@@ -92,6 +90,14 @@ pub struct Trims {
 }
 
 impl Trims {
+    /// Tokens that are shown at most of a result with so many bytes, at two
+    /// letters each; none: it is not oversized.
+    pub fn shown(&self, tool: &str, bytes: usize) -> Option<u64> {
+        let Keep { head, tail, .. } = self.keep(tool);
+        let shown = head.saturating_add(tail) as u64 / 2;
+        (bytes > self.max_chars).then_some(shown)
+    }
+
     /// What is kept of a tool's results. Of one that is not listed, a fifth of
     /// the limit at either end.
     fn keep(&self, tool: &str) -> Keep {
@@ -165,8 +171,8 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// What the policy chooses from.
-    pub fn offer(&self) -> Offer {
+    /// What the policy chooses from, when these have been trimmed.
+    pub fn offer(&self, arrivals: &[Replacement]) -> Offer {
         let item = |candidate: &Candidate| {
             let result = self.weights.block(candidate.result) - STUB_TOKENS;
             let input = self.input_of(candidate).map_or(0, |_| {
@@ -190,9 +196,15 @@ impl<'a> Survey<'a> {
         } else {
             Vec::new()
         };
+        let mut messages = self.weights.messages.clone();
+        for arrival in arrivals {
+            if let Some(weight) = messages.get_mut(arrival.place.0) {
+                *weight = weight.saturating_sub(arrival.spares);
+            }
+        }
         Offer {
             items: self.candidates.iter().map(item).collect(),
-            behind: Weights::behind(&self.weights.messages),
+            behind: Weights::behind(&messages),
             thinking,
             images: self.weights.images,
         }
@@ -302,7 +314,7 @@ impl<'a> Survey<'a> {
         let block = self.conversation.block_at(candidate.result)?;
         let payload = block.payload?.of(self.conversation.bytes());
         let beginning = if candidate.is_error {
-            first_lines(payload)
+            stub::first_lines(payload)
         } else {
             String::new()
         };
@@ -431,18 +443,7 @@ fn why(reason: Reason) -> &'static str {
             How::WrittenLater => "the file was written anew later",
             How::RunAgain => "the same call was made again later",
         },
-        Reason::Duplicate { .. } => "the same content is shown further down",
+        Reason::Duplicate { .. } => "the same content came again later",
         Reason::Old => "it is older than the results still shown",
     }
-}
-
-/// The first lines of a result that tells of an error.
-fn first_lines(payload: &[u8]) -> String {
-    let value: serde_json::Value = serde_json::from_slice(payload).unwrap_or_default();
-    let blocks = value.as_array().into_iter().flatten();
-    let mut texts = blocks.filter_map(|block| block.get("text")?.as_str());
-    let text = value.as_str().or_else(|| texts.next()).unwrap_or_default();
-    let (lines, chars) = ERROR;
-    let lines: Vec<&str> = text.trim().lines().take(lines).collect();
-    lines.join("\n").chars().take(chars).collect()
 }

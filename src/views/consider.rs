@@ -20,7 +20,7 @@ use crate::engine::ids::ChainHash;
 use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::Overlay;
-use crate::engine::policy::{Ask, Decision, Rates, Rest, Situation, Trigger, Watermarks, decide};
+use crate::engine::policy::{Ask, Decision, Rates, Situation, Trigger, Watermarks, decide};
 use crate::engine::reduce::Draft;
 use crate::engine::tiers::{Clears, Inputs, Settings, Survey, Trims};
 use crate::engine::view::{Recipe, View};
@@ -66,11 +66,41 @@ impl Views {
         archives: bool,
     ) -> Result<Option<Checked>, Fault> {
         let situation = self.situation(prepared, asked);
-        let thrashes = situation.course.thrashes(self.config.policy.thrash_limit);
-        let urge = situation.urge();
+        let from = first_new(prepared);
+        if let Err(rest) = situation.urge()
+            && !self.has_oversized(prepared, from)
+        {
+            tracing::debug!(session = %prepared.lineage, size = situation.size, ?rest, "no pass");
+            self.note_fullness(prepared, &situation);
+            return Ok(None);
+        }
+        let look = self.look(prepared, situation, from, archives);
+        let recognised = prepared.recognised.clone();
+        let overlay = prepared.overlay.as_ref();
+        let current = overlay.map(|(_, overlay)| overlay.clone());
+        let looked = compute(recognised.bytes.len() * COUNTING, "draft", move || {
+            look.over(&recognised, current.as_deref())
+        });
+        let (situation, decision, checked) = looked.await??;
+        self.note_fullness(prepared, &situation);
+        if let Decision::Rest(rest) = &decision {
+            let size = situation.size;
+            tracing::debug!(session = %prepared.lineage, size, ?rest, "no pass");
+            if rest.has_looked() {
+                prepared.figures.course.looked_at = size;
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Notes whether the view is full, and whether that is for want of passes
+    /// that last.
+    fn note_fullness(&self, prepared: &mut Prepared, situation: &Situation) {
+        let is_full = situation.is_full();
+        let thrashes = situation.course.thrashes(situation.thrash_limit);
         let course = &mut prepared.figures.course;
-        course.latched |= situation.is_full();
-        if course.note_thrash(thrashes && situation.is_full()) {
+        course.latched |= is_full;
+        if course.note_thrash(thrashes && is_full) {
             self.metrics.thrash();
             tracing::warn!(
                 session = %prepared.lineage,
@@ -78,29 +108,6 @@ impl Views {
                 "passes are refilled at once: what cannot go fills the view, so none is made until it no longer fits"
             );
         }
-        let from = first_new(prepared);
-        if let Err(rest) = urge
-            && !self.has_oversized(prepared, from)
-        {
-            tracing::debug!(session = %prepared.lineage, size = situation.size, ?rest, "no pass");
-            return Ok(None);
-        }
-        let size = situation.size;
-        let look = self.look(prepared, situation, from, archives);
-        let recognised = prepared.recognised.clone();
-        let overlay = prepared.overlay.as_ref();
-        let current = overlay.map(|(_, overlay)| overlay.clone());
-        let (decision, checked) = compute(recognised.bytes.len() * COUNTING, "draft", move || {
-            look.over(&recognised, current.as_deref())
-        })
-        .await??;
-        if let Decision::Rest(rest) = &decision {
-            tracing::debug!(session = %prepared.lineage, size, ?rest, "no pass");
-            if !matches!(rest, Rest::Calm | Rest::Looked) {
-                prepared.figures.course.looked_at = size;
-            }
-        }
-        Ok(checked)
     }
 
     /// The numbers that the policy goes by.
@@ -157,19 +164,12 @@ impl Views {
             let segments = overlay.segments.iter();
             segments.map(|segment| segment.block.len()).sum()
         });
-        let trim = &self.config.trim;
-        let tools = trim.tools.iter();
         let theirs = facts.clears.as_ref();
         let theirs = theirs.filter(|_| matches!(situation.asked, Some(Ask::Client { .. })));
         Look {
             settings: Settings {
                 clears: theirs.map(as_asked).or_else(|| self.clears()),
-                trim: trim.enabled.then(|| Trims {
-                    max_chars: trim.max_chars,
-                    tools: tools
-                        .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
-                        .collect(),
-                }),
+                trim: self.trims(),
                 tail_messages: self.config.policy.tail_messages,
                 binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
                 manual_thinking: facts.manual_thinking,
@@ -182,6 +182,18 @@ impl Views {
             factor,
             situation,
         }
+    }
+
+    /// How results are trimmed, by configuration.
+    pub(super) fn trims(&self) -> Option<Trims> {
+        let trim = &self.config.trim;
+        let kept = trim.tools.iter();
+        trim.enabled.then(|| Trims {
+            max_chars: trim.max_chars,
+            tools: kept
+                .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
+                .collect(),
+        })
     }
 
     /// How results are cleared, by configuration.
@@ -259,15 +271,20 @@ impl Look {
         &self,
         recognised: &Recognised,
         current: Option<&Overlay>,
-    ) -> Result<(Decision, Option<Checked>), Fault> {
+    ) -> Result<(Situation, Decision, Option<Checked>), Fault> {
         let conversation = recognised.conversation();
         let none = Overlay::default();
         let current = current.unwrap_or(&none);
         let tenant = chain::start(&recognised.tenant);
         let tokens = self.situation.size.saturating_sub(self.base);
         let survey = Survey::new(&conversation, current, tenant, &self.settings, tokens);
-        let decision = decide(&self.situation, &survey.offer());
+        // What is trimmed as it arrives was never there, as far as the policy
+        // is concerned.
         let arrivals = survey.arrivals(self.from);
+        let mut situation = self.situation.clone();
+        let spared: u64 = arrivals.iter().map(|arrival| arrival.spares).sum();
+        situation.size = situation.size.saturating_sub(spared);
+        let decision = decide(&situation, &survey.offer(&arrivals));
         let (pass, trigger) = match &decision {
             Decision::Pass(pass) => (Some(pass), pass.trigger),
             Decision::Rest(_) => (None, Trigger::Budget),
@@ -279,7 +296,7 @@ impl Look {
             let taken = pass.map_or(&[][..], |pass| &pass.take);
             let draft = survey.draft(taken, arrivals.clone(), reach, less_base(self.fits));
             let Some(draft) = draft else {
-                return Ok((decision, None));
+                return Ok((situation, decision, None));
             };
             let (hash, size) = check(recognised, &conversation, &draft)?;
             let tokens = measure::measure(self.anchor.as_ref(), &size, &self.factor).tokens;
@@ -299,9 +316,9 @@ impl Look {
                 trigger,
                 decision: decision.clone(),
             };
-            return Ok((decision, Some(checked)));
+            return Ok((situation, decision, Some(checked)));
         }
-        Ok((decision, None))
+        Ok((situation, decision, None))
     }
 }
 

@@ -173,6 +173,17 @@ pub enum Rest {
     Thrash,
 }
 
+impl Rest {
+    /// Whether the view was looked over, so that there is no point in another
+    /// look before it has grown.
+    pub fn has_looked(self) -> bool {
+        match self {
+            Self::TooLittle { .. } | Self::DoesNotPay { .. } | Self::TooMuchAtStake { .. } => true,
+            Self::Calm | Self::Looked | Self::Waits | Self::Thrash => false,
+        }
+    }
+}
+
 /// A pass to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
