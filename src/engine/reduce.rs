@@ -103,7 +103,9 @@ pub fn reduce(
 ) -> Option<Draft> {
     let mut work = Work::new(conversation, current, tenant, orders);
     let mut freed = Freed::default();
-    for replacement in &orders.replacements {
+    // What is ordered twice is done as it was ordered last.
+    let ordered = orders.replacements.iter().map(|order| (order.place, order));
+    for replacement in ordered.collect::<BTreeMap<_, _>>().into_values() {
         if work.replace(replacement).is_some() {
             let kind = if replacement.trims {
                 &mut freed.trimmed

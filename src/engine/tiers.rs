@@ -7,12 +7,14 @@
 //! other: results that were spared are trimmed, then old messages are hidden,
 //! and past everything else even the newest results are trimmed.
 
-use std::collections::BTreeMap;
+mod settings;
+
+pub use settings::{Clears, Inputs, Settings, Trims};
 
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
-use super::overlay::Overlay;
+use super::overlay::{Change, Overlay};
 use super::policy::{Item, Offer};
 use super::reduce::{Draft, Orders, Replacement, reduce};
 use super::stub::{self, Cleared};
@@ -26,90 +28,6 @@ const LARGE_INPUT: usize = 1024;
 const STUB_TOKENS: u64 = 60;
 /// What is kept of the newest results when nothing else is left, in steps.
 const LAST_RESORT: [usize; 3] = [8_000, 2_000, 500];
-
-/// What a pass goes by.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// How results are cleared; none: not at all.
-    pub clears: Option<Clears>,
-    /// How oversized results are trimmed; none: not at all.
-    pub trim: Option<Trims>,
-    /// Messages at the end that stay as they are, if that is possible.
-    pub tail_messages: usize,
-    /// The model binds thinking to what stands before it.
-    pub binds_thinking: bool,
-    /// Thinking is switched on the older way.
-    pub manual_thinking: bool,
-    /// What is left out is kept, and may be promised.
-    pub archives: bool,
-}
-
-/// How results are cleared.
-#[derive(Debug, Clone, Default)]
-pub struct Clears {
-    /// The newest results that are never cleared.
-    pub keep_tool_uses: usize,
-    /// Tools whose results are never touched.
-    pub exclude_tools: Vec<String>,
-    /// Whether results that later ones replace go first.
-    pub supersede: bool,
-    /// Whose inputs go with their results.
-    pub inputs: Inputs,
-}
-
-/// Whose inputs are cleared.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Inputs {
-    /// No tool's.
-    #[default]
-    None,
-    /// Every tool's.
-    All,
-    /// Those of these tools.
-    Of(Vec<String>),
-}
-
-impl Inputs {
-    /// Whether a tool's are.
-    pub fn of(&self, tool: &str) -> bool {
-        match self {
-            Self::None => false,
-            Self::All => true,
-            Self::Of(tools) => tools.iter().any(|name| name == tool),
-        }
-    }
-}
-
-/// How oversized results are trimmed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trims {
-    /// Characters from which a result is oversized.
-    pub max_chars: usize,
-    /// What is kept, by tool: head and tail.
-    pub tools: BTreeMap<String, (usize, usize)>,
-}
-
-impl Trims {
-    /// Tokens that are shown at most of a result with so many bytes, at two
-    /// letters each; none: it is not oversized.
-    pub fn shown(&self, tool: &str, bytes: usize) -> Option<u64> {
-        let Keep { head, tail, .. } = self.keep(tool);
-        let shown = head.saturating_add(tail) as u64 / 2;
-        (bytes > self.max_chars).then_some(shown)
-    }
-
-    /// What is kept of a tool's results. Of one that is not listed, a fifth of
-    /// the limit at either end.
-    fn keep(&self, tool: &str) -> Keep {
-        let each = self.max_chars / 5;
-        let (head, tail) = self.tools.get(tool).copied().unwrap_or((each, each));
-        Keep {
-            max_chars: self.max_chars,
-            head,
-            tail,
-        }
-    }
-}
 
 /// What could go from a view.
 pub struct Survey<'a> {
@@ -386,10 +304,11 @@ impl<'a> Survey<'a> {
         messages: std::ops::Range<usize>,
         keep: &dyn Fn(&str) -> Keep,
     ) -> Vec<Replacement> {
+        let change = |place: (usize, usize)| self.current.change_at(place.0, place.1);
         let oversized = |place: (usize, usize)| {
             let block = self.conversation.block_at(place)?;
             let payload = block.payload?;
-            let shown = self.current.change_at(place.0, place.1).is_none();
+            let shown = change(place).is_none_or(Change::is_trim);
             (block.kind == Kind::ToolResult && !block.has_tool_references && shown)
                 .then_some(payload)
         };
@@ -421,9 +340,15 @@ impl<'a> Survey<'a> {
             let notice = |cut: super::trim::Cut| {
                 stub::trimmed(cut.cut_chars, cut.cut_lines, self.archived(payload))
             };
-            if let Some(with) = trim(payload, keep(&name), notice) {
+            // What was trimmed before can only be trimmed harder.
+            let stands = match change(place) {
+                Some(Change::Payload(with)) => with.len(),
+                _ => payload.len(),
+            };
+            let trimmed = trim(payload, keep(&name), notice);
+            if let Some(with) = trimmed.filter(|with| with.len() < stands) {
                 let shown = self.weights.block(place);
-                let left = u128::from(shown) * with.len() as u128 / payload.len().max(1) as u128;
+                let left = u128::from(shown) * with.len() as u128 / stands.max(1) as u128;
                 found.push(Replacement {
                     place,
                     spares: shown.saturating_sub(u64::try_from(left).unwrap_or(shown)),
@@ -447,3 +372,7 @@ fn why(reason: Reason) -> &'static str {
         Reason::Old => "it is older than the results still shown",
     }
 }
+
+#[cfg(test)]
+#[path = "tiers_tests.rs"]
+mod tests;
