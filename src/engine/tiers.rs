@@ -70,11 +70,13 @@ impl<'a> Survey<'a> {
         settings: &'a Settings,
         weights: Weights,
     ) -> Self {
+        let trim = settings.trim.as_ref();
         let mut candidates = settings.clears.as_ref().map_or_else(Vec::new, |clears| {
             let choice = Choice {
                 keep_tool_uses: clears.keep_tool_uses,
                 exclude_tools: &clears.exclude_tools,
                 supersede: clears.supersede,
+                oversized: trim.map_or(usize::MAX, |trim| trim.max_chars),
             };
             candidates(conversation, current, &choice)
         });
