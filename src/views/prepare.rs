@@ -196,7 +196,7 @@ impl Views {
             (Treatment::Ordinary, Wish::Off) => {}
             (Treatment::Ordinary, _) if self.config.policy.mode == Mode::Off => {}
             (Treatment::Ordinary, wish) => {
-                self.note_rereads(&mut prepared).await?;
+                self.note_rereads(&mut prepared).await;
                 let asked = (wish == Wish::Now).then_some(Ask::Manual);
                 let asked = asked.or_else(|| self.client_asks(&prepared));
                 self.pass(&mut prepared, asked).await;
