@@ -159,6 +159,8 @@ impl Views {
         let output = reply.usage.output.unwrap_or(0);
         figures.recent.replied(output, called);
         self.metrics.cache_read_ratio(&reply.usage);
+        // What upstream clears by the client's wish is missing from the cache too.
+        sending.client_edited |= reply.edited;
         if let Some(cause) = sending.broken(&reply.usage) {
             self.metrics.prefix_break(cause.label());
         }
