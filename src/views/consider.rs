@@ -21,7 +21,8 @@ use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::Overlay;
 use crate::engine::policy::{Ask, Decision, Rates, Situation, Trigger, Watermarks, decide};
-use crate::engine::reduce::Draft;
+use crate::engine::reduce::{Draft, Replacement};
+use crate::engine::request::Facts;
 use crate::engine::tiers::{Clears, Inputs, Settings, Survey, Trims};
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Kind;
@@ -51,6 +52,8 @@ struct Look {
     base: u64,
     /// Tokens that can be sent at all.
     fits: u64,
+    /// Bytes of the view as it is, and that can be sent at all.
+    bytes: (u64, u64),
     /// The first message that has never been sent.
     from: usize,
     anchor: Option<Anchor>,
@@ -168,7 +171,13 @@ impl Views {
         let theirs = theirs.filter(|_| matches!(situation.asked, Some(Ask::Client { .. })));
         Look {
             settings: Settings {
-                clears: theirs.map(as_asked).or_else(|| self.clears()),
+                clears: theirs
+                    .map(as_asked)
+                    .or_else(|| self.clears())
+                    .map(|clears| Clears {
+                        exclude_tools: self.excluded(facts),
+                        ..clears
+                    }),
                 trim: self.trims(),
                 tail_messages: self.config.policy.tail_messages,
                 binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
@@ -177,6 +186,7 @@ impl Views {
             },
             base: factor.tokens(size.base.raw) + ours as u64 / 4,
             fits: self.room(&facts.model),
+            bytes: (prepared.view.size(), self.config.window.bytes),
             from,
             anchor: prepared.anchor,
             factor,
@@ -196,12 +206,23 @@ impl Views {
         })
     }
 
+    /// Tools whose results nobody wants touched: neither who runs this nor who
+    /// asks, whatever starts a pass.
+    fn excluded(&self, facts: &Facts) -> Vec<String> {
+        let theirs = facts
+            .clears
+            .as_ref()
+            .map_or(&[][..], |asked| asked.excluded());
+        let ours = &self.config.clear.exclude_tools;
+        ours.iter().chain(theirs).cloned().collect()
+    }
+
     /// How results are cleared, by configuration.
     fn clears(&self) -> Option<Clears> {
         let clear = &self.config.clear;
         clear.enabled.then(|| Clears {
             keep_tool_uses: clear.keep_tool_uses,
-            exclude_tools: clear.exclude_tools.clone(),
+            exclude_tools: Vec::new(),
             supersede: clear.supersede,
             inputs: if clear.clear_inputs {
                 Inputs::All
@@ -251,7 +272,7 @@ impl Views {
 fn as_asked(clears: &ClearToolUses) -> Clears {
     Clears {
         keep_tool_uses: clears.keep(),
-        exclude_tools: clears.excluded().to_vec(),
+        exclude_tools: Vec::new(),
         supersede: false,
         inputs: clears.inputs(),
     }
@@ -266,6 +287,33 @@ fn first_new(prepared: &Prepared) -> usize {
 }
 
 impl Look {
+    /// How things stand when what has arrived is trimmed.
+    fn after(&self, arrivals: &[Replacement], conversation: &Conversation<'_>) -> Situation {
+        let mut situation = self.situation.clone();
+        let (mut bytes, most) = self.bytes;
+        for Replacement {
+            place,
+            with,
+            spares,
+            ..
+        } in arrivals
+        {
+            let payload = conversation.block_at(*place).and_then(|b| b.payload);
+            let shorter = payload.map_or(0, Span::len).saturating_sub(with.len());
+            bytes = bytes.saturating_sub(shorter as u64);
+            situation.size = situation.size.saturating_sub(*spares);
+        }
+        situation.too_many_bytes = bytes > most;
+        if situation.too_many_bytes {
+            // Where bytes are what there is too much of, tokens say nothing; but
+            // the one goes with the other.
+            let half = u128::from(situation.size) * u128::from(most / 2) / u128::from(bytes.max(1));
+            let floor = &mut situation.watermarks.floor;
+            *floor = u64::try_from(half).unwrap_or(*floor).min(*floor);
+        }
+        situation
+    }
+
     /// Decides, drafts, and makes sure that the API will take it.
     fn over(
         &self,
@@ -281,9 +329,7 @@ impl Look {
         // What is trimmed as it arrives was never there, as far as the policy
         // is concerned.
         let arrivals = survey.arrivals(self.from);
-        let mut situation = self.situation.clone();
-        let spared: u64 = arrivals.iter().map(|arrival| arrival.spares).sum();
-        situation.size = situation.size.saturating_sub(spared);
+        let situation = self.after(&arrivals, &conversation);
         let decision = decide(&situation, &survey.offer(&arrivals));
         let (pass, trigger) = match &decision {
             Decision::Pass(pass) => (Some(pass), pass.trigger),
@@ -298,11 +344,11 @@ impl Look {
             let Some(draft) = draft else {
                 return Ok((situation, decision, None));
             };
-            let (hash, size) = check(recognised, &conversation, &draft)?;
+            let (hash, size, bytes) = check(recognised, &conversation, &draft)?;
             let tokens = measure::measure(self.anchor.as_ref(), &size, &self.factor).tokens;
             // Weights are estimates: what must fit is made to.
             if let Some(wanted) = target
-                && tokens > self.fits
+                && (tokens > self.fits || bytes > self.bytes.1)
                 && left > 0
             {
                 target = Some(wanted / 4 * 3);
@@ -322,12 +368,13 @@ impl Look {
     }
 }
 
-/// Makes sure that the API will take the view of a draft; its hash and size.
+/// Makes sure that the API will take the view of a draft; its hash, its size and
+/// its bytes.
 fn check(
     recognised: &Recognised,
     conversation: &Conversation<'_>,
     draft: &Draft,
-) -> Result<(ChainHash, Size), Fault> {
+) -> Result<(ChainHash, Size, u64), Fault> {
     let recipe = Recipe {
         overlay: Some(&draft.overlay),
         marks: Some(Basis {
@@ -344,5 +391,6 @@ fn check(
     if !faults(&bytes, &body).is_subset(&theirs) || !keeps_newest(conversation, &shown) {
         return Err(Fault::Bug("a view breaks the rules of the API"));
     }
-    of_body(&bytes, &body, &recognised.tenant)
+    let (hash, size) = of_body(&bytes, &body, &recognised.tenant)?;
+    Ok((hash, size, bytes.len() as u64))
 }

@@ -237,7 +237,11 @@ impl Situation {
     pub fn urge(&self) -> Result<(Trigger, Urge), Rest> {
         let Watermarks { hard_at, floor, .. } = self.watermarks;
         let thrash = self.course.thrashes(self.thrash_limit);
-        let target = if thrash { hard_at } else { floor };
+        let target = if thrash && !self.too_many_bytes {
+            hard_at
+        } else {
+            floor
+        };
         let grown = self.size.saturating_sub(self.course.looked_at) >= self.at_least.max(1);
         let full = self.is_full() || (self.course.latched && self.size > floor);
         match self.asked {

@@ -5,7 +5,9 @@ use longhaul::sim::Reply;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::cast::{BOUND, FREE, NOW, all_answered, compaction, figure, json_of, response};
+use super::cast::{
+    BOUND, FREE, NOW, all_answered, compaction, figure, json_of, last_body, response, shown,
+};
 use super::passes::{BUDGET, Stage};
 use crate::support::{Proxy, Tap};
 
@@ -114,4 +116,92 @@ fn a_model_without_known_prices_is_reckoned_with_at_the_usual_ones() {
     let first = passes.first().expect("a pass");
     assert!(first.0 < 55_000, "before it must be: {passes:?}");
     assert!(passes.len() < 10, "{passes:?}");
+}
+
+/// Few tokens can be many bytes, and a view must fit in both.
+#[test]
+fn a_view_of_too_many_bytes_becomes_smaller_however_few_its_tokens() {
+    let stage = Stage::set("[window]\nbytes = \"100KiB\"\n");
+    let mut agent = Agent::seasoned(FREE, 40, 4000);
+    stage.upstream.sim.push_reply(Reply::text("Yes."));
+    let answer = agent.ask(&stage.proxy, "");
+    assert_eq!(compaction(&answer), "clear");
+    let size = last_body(&stage.upstream).len();
+    assert!((20_000..100 * 1024).contains(&size), "{size}");
+    assert_eq!(compaction(&stage.chat(&mut agent)), "none");
+}
+
+/// The thought before a call does not depend on what was called.
+#[test]
+fn thinking_before_a_cleared_input_stays() {
+    let stage = Stage::set(&format!("{BUDGET}clear_inputs = true\n"));
+    let mut agent = Agent::new(BOUND);
+    agent.user("Write it.");
+    for number in 0..14 {
+        let input = json!({"file_path": format!("/{number}"), "content": "text\n".repeat(400)});
+        let call = Reply::call("Read", &input).after_thinking("What next?");
+        stage.upstream.sim.push_reply(call);
+        agent.ask(&stage.proxy, "");
+        agent.results(1000);
+    }
+    stage.upstream.sim.push_reply(Reply::text("Done."));
+    agent.ask(&stage.proxy, "");
+    assert_eq!(
+        compaction(&agent.chat(&stage.upstream, &stage.proxy, NOW)),
+        "clear"
+    );
+    let view = shown(&stage.upstream);
+    let first = view
+        .iter()
+        .position(|message| message.to_string().contains("was cleared"))
+        .unwrap();
+    let thinks = |message: &Value| message.to_string().contains("signature");
+    assert_eq!(view[first]["role"], "assistant");
+    assert!(thinks(&view[first]));
+    assert!(!view[first + 1..].iter().any(thinks));
+    stage.chat(&mut agent);
+    assert!(all_answered(&stage.upstream));
+}
+
+/// Neither the operator's nor the client's, whoever clears.
+#[test]
+fn tools_that_anybody_excludes_are_left_alone_by_every_pass() {
+    let asks = |tools: &[&str]| {
+        json!({"edits": [{"type": "clear_tool_uses_20250919",
+            "trigger": {"type": "tool_uses", "value": 4}, "exclude_tools": tools}]})
+    };
+    let rows = [
+        ("", &["Bash"][..], NOW),
+        ("upstream_features = []\n", &["Bash"][..], ""),
+        (
+            "upstream_features = []\n[clear]\nexclude_tools = [\"Bash\"]\n",
+            &[][..],
+            "",
+        ),
+    ];
+    for (file, theirs, headers) in rows {
+        let stage = Stage::set(file);
+        let agent = Agent::seasoned(FREE, 8, 4000).with("context_management", asks(theirs));
+        let mut agent = agent.saying("anthropic-beta: context-management-2025-06-27\r\n");
+        stage.upstream.sim.push_reply(Reply::text("Yes."));
+        assert_eq!(
+            compaction(&agent.ask(&stage.proxy, headers)),
+            "none",
+            "{file}"
+        );
+    }
+}
+
+/// It is the client that asked for it.
+#[test]
+fn a_prefix_that_upstream_clears_by_the_client_s_wish_is_the_client_s_edit() {
+    let stage = Stage::set("");
+    let clear = json!({"edits": [{"type": "clear_tool_uses_20250919",
+        "trigger": {"type": "tool_uses", "value": 6}}]});
+    let agent = Agent::new(FREE).with("context_management", clear);
+    let mut agent = agent.saying("anthropic-beta: context-management-2025-06-27\r\n");
+    stage.turn(&mut agent, 10);
+    let breaks = |cause: &str| stage.metric(&format!("prefix_breaks_total{{cause=\"{cause}\"}}"));
+    assert!(breaks("client_edit") > 0.0);
+    assert_eq!(breaks("unexplained"), 0.0);
 }
