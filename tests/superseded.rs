@@ -99,6 +99,7 @@ fn found(messages: &[Value]) -> Vec<Candidate> {
         keep_tool_uses: 0,
         exclude_tools: &[],
         supersede: true,
+        oversized: usize::MAX,
     };
     candidates(&conversation, &Overlay::default(), &choice)
 }

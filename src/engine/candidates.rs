@@ -42,6 +42,8 @@ pub struct Choice<'a> {
     pub exclude_tools: &'a [String],
     /// Whether to look for results that later ones have made worthless.
     pub supersede: bool,
+    /// Bytes from which a result is trimmed, so that it stands for no other.
+    pub oversized: usize,
 }
 
 /// A result that could give way.
@@ -99,7 +101,7 @@ pub fn candidates(
     current: &Overlay,
     settings: &Choice<'_>,
 ) -> Vec<Candidate> {
-    let items = items::items(conversation, current);
+    let items = items::items(conversation, current, settings.oversized);
     let later = Later::new(&items);
     let end = conversation.last_assistant().unwrap_or(0);
     let count = items.len().saturating_sub(settings.keep_tool_uses);
@@ -165,7 +167,7 @@ fn duplicates(
     let mut long: Vec<(&[u8], usize)> = Vec::new();
     for (number, item) in items.iter().enumerate() {
         let payload = item.payload.unwrap_or_default();
-        if payload.len() >= DUPLICATE && item.is_shown && item.outcome == Outcome::Good {
+        if payload.len() >= DUPLICATE && item.is_good() {
             long.push((payload, number));
         }
     }

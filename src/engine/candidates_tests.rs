@@ -86,6 +86,7 @@ const ALL: Choice<'static> = Choice {
     keep_tool_uses: 0,
     exclude_tools: &[],
     supersede: true,
+    oversized: usize::MAX,
 };
 
 fn found_in(messages: &[Value], current: &Overlay, choice: &Choice<'_>) -> Vec<Candidate> {

@@ -21,7 +21,7 @@ use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
 use super::overlay::{Change, Edit, Overlay, Segment};
 use super::pinned;
-use super::split::{self, Split};
+use super::split::Split;
 use super::stub;
 use crate::wire::body::{Kind, Role};
 
@@ -124,7 +124,9 @@ pub fn reduce(
             freed.summed_up = Some(shown.saturating_sub(work.shown()));
         }
     }
-    for replacement in &orders.replacements {
+    // What is ordered twice is done as it was ordered last.
+    let ordered = orders.replacements.iter().map(|order| (order.place, order));
+    for replacement in ordered.collect::<BTreeMap<_, _>>().into_values() {
         if work.replace(replacement).is_some() {
             let kind = if replacement.trims {
                 &mut freed.trimmed
@@ -156,7 +158,7 @@ pub fn reduce(
         freed,
         thinking_dropped,
         leaves_unfit_thinking,
-        first,
+        first: first.0,
     })
 }
 
@@ -167,8 +169,9 @@ pub fn without_thinking(
     current: &Overlay,
     tenant: ChainHash,
 ) -> Option<(Overlay, Vec<Evicted>)> {
-    let edited = current.edits.first().map(|edit| edit.message as usize);
-    let hidden = current.hides().then_some(current.head as usize);
+    let place = |edit: &Edit| (edit.message as usize, edit.block as usize);
+    let edited = current.edits.first().map(place);
+    let hidden = current.hides().then_some((current.head as usize, 0));
     let first = edited.into_iter().chain(hidden).min()?;
     let orders = Orders::default();
     let mut work = Work::new(conversation, current, tenant, &orders);
@@ -187,8 +190,8 @@ struct Work<'a> {
     edits: BTreeMap<(u32, u32), Change>,
     overlay: Overlay,
     evicted: Vec<Evicted>,
-    /// The first message that changes.
-    first: Option<usize>,
+    /// The first message that changes, and the block.
+    first: Option<(usize, usize)>,
     /// What the segments weigh that were added, less those that went.
     segments: i64,
 }
@@ -220,8 +223,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn changes_at(&mut self, message: usize) {
-        self.first = Some(self.first.map_or(message, |first| first.min(message)));
+    fn changes_at(&mut self, place: (usize, usize)) {
+        self.first = Some(self.first.map_or(place, |first| first.min(place)));
     }
 
     fn evict(&mut self, range: Range<usize>) -> BlobId {
@@ -249,7 +252,7 @@ impl<'a> Work<'a> {
         if let Some(weight) = self.weights.get_mut(*message) {
             *weight = weight.saturating_sub(*spares);
         }
-        self.changes_at(*message);
+        self.changes_at((*message, *block));
         Some(())
     }
 
@@ -267,25 +270,27 @@ impl<'a> Work<'a> {
         self.weights.get(at).copied().unwrap_or(0)
     }
 
-    /// The thinking that is shown behind a message.
-    fn thinking_behind(&self, first: usize) -> impl Iterator<Item = (u32, u32)> {
+    /// The thinking that is shown behind a place. What stands before it in the
+    /// same message is bound to nothing that changes.
+    fn thinking_behind(&self, first: (usize, usize)) -> impl Iterator<Item = (u32, u32)> {
         let speaks = |at: &usize| {
             let message = self.conversation.message(*at);
             message.is_some_and(|message| message.role == Role::Assistant)
         };
-        (first..self.conversation.len())
+        (first.0..self.conversation.len())
             .filter(|at| self.overlay.shows(*at))
             .filter(speaks)
-            .flat_map(|at| {
+            .flat_map(move |at| {
                 let blocks = self.conversation.blocks(at).iter().enumerate();
                 blocks
+                    .filter(move |(index, _)| (at, *index) >= first)
                     .filter(|(_, block)| block.kind == Kind::Thinking)
                     .map(move |(index, _)| (count(at), count(index)))
             })
             .filter(|place| !self.edits.contains_key(place))
     }
 
-    fn drop_thinking(&mut self, first: usize) -> usize {
+    fn drop_thinking(&mut self, first: (usize, usize)) -> usize {
         let places: Vec<(u32, u32)> = self.thinking_behind(first).collect();
         for place in &places {
             let at = (place.0 as usize, place.1 as usize);

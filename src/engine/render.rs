@@ -164,6 +164,7 @@ mod tests {
                     from: 1,
                     to: 2,
                     origin: Origin::Truncated,
+                    pinned: 0,
                 })
                 .to_vec(),
             after: vec![r#"{"role":"assistant","content":"on"}"#.into()],

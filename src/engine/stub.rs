@@ -10,6 +10,8 @@ use super::summary::segment;
 
 /// Digits of a reference that are shown.
 const REFERENCE: usize = 20;
+/// How much of an error is kept: lines, and characters.
+const ERROR: (usize, usize) = (3, 300);
 
 /// The name of a piece of content, within a tenant.
 pub fn blob_id(tenant: ChainHash, content: &[u8]) -> BlobId {
@@ -30,6 +32,17 @@ pub fn reference(id: BlobId) -> String {
 /// A text as a JSON string.
 pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// The first lines of a result that tells of an error.
+pub fn first_lines(payload: &[u8]) -> String {
+    let value: serde_json::Value = serde_json::from_slice(payload).unwrap_or_default();
+    let blocks = value.as_array().into_iter().flatten();
+    let mut texts = blocks.filter_map(|block| block.get("text")?.as_str());
+    let text = value.as_str().or_else(|| texts.next()).unwrap_or_default();
+    let (lines, chars) = ERROR;
+    let lines: Vec<&str> = text.trim().lines().take(lines).collect();
+    lines.join("\n").chars().take(chars).collect()
 }
 
 /// Something that gave way.

@@ -7,15 +7,16 @@
 //! other: results that were spared are trimmed, then old messages are hidden,
 //! and past everything else even the newest results are trimmed.
 
-use std::collections::BTreeMap;
+mod settings;
+
+pub use settings::{Clears, Inputs, Settings, Trims};
 
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
-use super::overlay::Overlay;
-use super::policy::{Item, Offer};
+use super::overlay::{Change, Overlay, Segment};
+use super::policy::{Closing, Item, Offer};
 use super::reduce::{Draft, Orders, Replacement, reduce};
-use super::split::Split;
 use super::stub::{self, Cleared};
 use super::trim::{Keep, trim};
 use super::weigh::{Weights, pictures};
@@ -25,86 +26,8 @@ use crate::wire::body::Kind;
 const LARGE_INPUT: usize = 1024;
 /// Tokens that a stub takes, about.
 const STUB_TOKENS: u64 = 60;
-/// How much of an error is kept: lines, and characters.
-const ERROR: (usize, usize) = (3, 300);
 /// What is kept of the newest results when nothing else is left, in steps.
 const LAST_RESORT: [usize; 3] = [8_000, 2_000, 500];
-
-/// What a pass goes by.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// How results are cleared; none: not at all.
-    pub clears: Option<Clears>,
-    /// How oversized results are trimmed; none: not at all.
-    pub trim: Option<Trims>,
-    /// How much of the newest part stays when old messages are hidden.
-    pub split: Split,
-    /// The model binds thinking to what stands before it.
-    pub binds_thinking: bool,
-    /// Thinking is switched on the older way.
-    pub manual_thinking: bool,
-    /// What is left out is kept, and may be promised.
-    pub archives: bool,
-}
-
-/// How results are cleared.
-#[derive(Debug, Clone, Default)]
-pub struct Clears {
-    /// The newest results that are never cleared.
-    pub keep_tool_uses: usize,
-    /// Tools whose results are never touched.
-    pub exclude_tools: Vec<String>,
-    /// Whether results that later ones replace go first.
-    pub supersede: bool,
-    /// Whose inputs go with their results.
-    pub inputs: Inputs,
-}
-
-/// Whose inputs are cleared.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Inputs {
-    /// No tool's.
-    #[default]
-    None,
-    /// Every tool's.
-    All,
-    /// Those of these tools.
-    Of(Vec<String>),
-}
-
-impl Inputs {
-    /// Whether a tool's are.
-    pub fn of(&self, tool: &str) -> bool {
-        match self {
-            Self::None => false,
-            Self::All => true,
-            Self::Of(tools) => tools.iter().any(|name| name == tool),
-        }
-    }
-}
-
-/// How oversized results are trimmed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trims {
-    /// Characters from which a result is oversized.
-    pub max_chars: usize,
-    /// What is kept, by tool: head and tail.
-    pub tools: BTreeMap<String, (usize, usize)>,
-}
-
-impl Trims {
-    /// What is kept of a tool's results. Of one that is not listed, a fifth of
-    /// the limit at either end.
-    fn keep(&self, tool: &str) -> Keep {
-        let each = self.max_chars / 5;
-        let (head, tail) = self.tools.get(tool).copied().unwrap_or((each, each));
-        Keep {
-            max_chars: self.max_chars,
-            head,
-            tail,
-        }
-    }
-}
 
 /// What could go from a view.
 pub struct Survey<'a> {
@@ -147,11 +70,13 @@ impl<'a> Survey<'a> {
         settings: &'a Settings,
         weights: Weights,
     ) -> Self {
+        let trim = settings.trim.as_ref();
         let mut candidates = settings.clears.as_ref().map_or_else(Vec::new, |clears| {
             let choice = Choice {
                 keep_tool_uses: clears.keep_tool_uses,
                 exclude_tools: &clears.exclude_tools,
                 supersede: clears.supersede,
+                oversized: trim.map_or(usize::MAX, |trim| trim.max_chars),
             };
             candidates(conversation, current, &choice)
         });
@@ -166,8 +91,8 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// What the policy chooses from.
-    pub fn offer(&self) -> Offer {
+    /// What the policy chooses from, when these have been trimmed.
+    pub fn offer(&self, arrivals: &[Replacement]) -> Offer {
         let item = |candidate: &Candidate| {
             let result = self.weights.block(candidate.result) - STUB_TOKENS;
             let input = self.input_of(candidate).map_or(0, |_| {
@@ -191,14 +116,36 @@ impl<'a> Survey<'a> {
         } else {
             Vec::new()
         };
+        let mut messages = self.weights.messages.clone();
+        for arrival in arrivals {
+            if let Some(weight) = messages.get_mut(arrival.place.0) {
+                *weight = weight.saturating_sub(arrival.spares);
+            }
+        }
         Offer {
             items: self.candidates.iter().map(item).collect(),
-            behind: Weights::behind(&self.weights.messages),
+            behind: Weights::behind(&messages),
             thinking,
             images: self.weights.images,
-            closing: None,
+            closing: self.closing(&messages),
             living: Vec::new(),
         }
+    }
+
+    /// What the summary that lies ready would save.
+    fn closing(&self, messages: &[u64]) -> Option<Closing> {
+        let segment = self.settings.closing.as_ref()?;
+        let (from, to) = (segment.from as usize, segment.to as usize);
+        let hidden: u64 = messages.get(from..to).unwrap_or(&[]).iter().sum();
+        let covered = |held: &&Segment| held.from >= segment.from && held.to <= segment.to;
+        let held = self.current.segments.iter().filter(covered);
+        let held: u64 = held.map(|held| self.weights.of_text(&held.block)).sum();
+        let ours = self.weights.of_text(&segment.block);
+        Some(Closing {
+            from,
+            to,
+            frees: (hidden + held).saturating_sub(ours),
+        })
     }
 
     /// The input of a call that goes with its result, if it does.
@@ -218,20 +165,22 @@ impl<'a> Survey<'a> {
     /// Everything that may go, and whatever else it takes to come down to a size.
     pub fn everything(&self, target: u64) -> Option<Draft> {
         let all: Vec<usize> = (0..self.candidates.len()).collect();
-        self.draft(&all, Vec::new(), Some(target), u64::MAX)
+        self.draft(&all, false, Vec::new(), Some(target), u64::MAX)
     }
 
-    /// Carries a decision out: what is taken of the offer, what is trimmed as it
-    /// arrives, and what must be reached by whatever means. `fits` is the size
+    /// Carries a decision out: what is taken of the offer, whether the summary is
+    /// that lies ready, what is trimmed as it arrives, and what must be reached by whatever means. `fits` is the size
     /// that can be sent at all; both are tokens of the messages alone.
     pub fn draft(
         &self,
         take: &[usize],
+        summary: bool,
         arrivals: Vec<Replacement>,
         must_reach: Option<u64>,
         fits: u64,
     ) -> Option<Draft> {
         let mut orders = self.orders();
+        orders.closing = self.settings.closing.clone().filter(|_| summary);
         orders.replacements = arrivals;
         let taken = take.iter().filter_map(|at| self.candidates.get(*at));
         for candidate in taken {
@@ -282,6 +231,10 @@ impl<'a> Survey<'a> {
 
     fn orders(&self) -> Orders {
         Orders {
+            closing: None,
+            pins: self.settings.pins,
+            max_segments: self.settings.max_segments,
+            text: self.weights.of_each_text(),
             replacements: Vec::new(),
             weights: self.weights.messages.clone(),
             hide_to: None,
@@ -305,7 +258,7 @@ impl<'a> Survey<'a> {
         let block = self.conversation.block_at(candidate.result)?;
         let payload = block.payload?.of(self.conversation.bytes());
         let beginning = if candidate.is_error {
-            first_lines(payload)
+            stub::first_lines(payload)
         } else {
             String::new()
         };
@@ -377,10 +330,11 @@ impl<'a> Survey<'a> {
         messages: std::ops::Range<usize>,
         keep: &dyn Fn(&str) -> Keep,
     ) -> Vec<Replacement> {
+        let change = |place: (usize, usize)| self.current.change_at(place.0, place.1);
         let oversized = |place: (usize, usize)| {
             let block = self.conversation.block_at(place)?;
             let payload = block.payload?;
-            let shown = self.current.change_at(place.0, place.1).is_none();
+            let shown = change(place).is_none_or(Change::is_trim);
             (block.kind == Kind::ToolResult && !block.has_tool_references && shown)
                 .then_some(payload)
         };
@@ -412,9 +366,15 @@ impl<'a> Survey<'a> {
             let notice = |cut: super::trim::Cut| {
                 stub::trimmed(cut.cut_chars, cut.cut_lines, self.archived(payload))
             };
-            if let Some(with) = trim(payload, keep(&name), notice) {
+            // What was trimmed before can only be trimmed harder.
+            let stands = match change(place) {
+                Some(Change::Payload(with)) => with.len(),
+                _ => payload.len(),
+            };
+            let trimmed = trim(payload, keep(&name), notice);
+            if let Some(with) = trimmed.filter(|with| with.len() < stands) {
                 let shown = self.weights.block(place);
-                let left = u128::from(shown) * with.len() as u128 / payload.len().max(1) as u128;
+                let left = u128::from(shown) * with.len() as u128 / stands.max(1) as u128;
                 found.push(Replacement {
                     place,
                     spares: shown.saturating_sub(u64::try_from(left).unwrap_or(shown)),
@@ -434,18 +394,11 @@ fn why(reason: Reason) -> &'static str {
             How::WrittenLater => "the file was written anew later",
             How::RunAgain => "the same call was made again later",
         },
-        Reason::Duplicate { .. } => "the same content is shown further down",
+        Reason::Duplicate { .. } => "the same content came again later",
         Reason::Old => "it is older than the results still shown",
     }
 }
 
-/// The first lines of a result that tells of an error.
-fn first_lines(payload: &[u8]) -> String {
-    let value: serde_json::Value = serde_json::from_slice(payload).unwrap_or_default();
-    let blocks = value.as_array().into_iter().flatten();
-    let mut texts = blocks.filter_map(|block| block.get("text")?.as_str());
-    let text = value.as_str().or_else(|| texts.next()).unwrap_or_default();
-    let (lines, chars) = ERROR;
-    let lines: Vec<&str> = text.trim().lines().take(lines).collect();
-    lines.join("\n").chars().take(chars).collect()
-}
+#[cfg(test)]
+#[path = "tiers_tests.rs"]
+mod tests;

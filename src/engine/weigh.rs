@@ -124,6 +124,12 @@ impl Weights {
         share((text.len() as u64).div_ceil(3), self.scale)
     }
 
+    /// The same for each so many bytes of it.
+    pub fn of_each_text(&self) -> (u64, u64) {
+        let (tokens, raw) = self.scale;
+        (tokens, raw.saturating_mul(3))
+    }
+
     /// Tokens from each message on; one more than there are messages.
     pub fn behind(each: &[u64]) -> Vec<u64> {
         let mut sums = vec![0; each.len() + 1];

@@ -106,7 +106,8 @@ impl Built {
         };
         let view = View::make(bytes, &conversation, recipe)?;
         figures.marked = view.marked;
-        figures.lifetime = view.lifetime.map(Lifetime::seconds);
+        // The longest is what keeps the cache alive.
+        figures.lifetime = figures.lifetime.max(view.lifetime.map(Lifetime::seconds));
         let sizes = figures.sizes();
         let history = match (from, sizes) {
             (Some((messages, _)), Some((history, _))) => {

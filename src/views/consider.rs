@@ -21,10 +21,10 @@ use crate::engine::ids::ChainHash;
 use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::Overlay;
-use crate::engine::policy::{
-    Ask, Decision, Offer, Rates, Rest, Situation, Trigger, Watermarks, decide,
-};
-use crate::engine::reduce::Draft;
+use crate::engine::pinned;
+use crate::engine::policy::{Ask, Decision, Offer, Rates, Situation, Trigger, Watermarks, decide};
+use crate::engine::reduce::{Draft, Replacement};
+use crate::engine::request::Facts;
 use crate::engine::split::{Split, Strategy};
 use crate::engine::tiers::{Clears, Inputs, Settings, Survey, Trims};
 use crate::engine::view::{Recipe, View};
@@ -55,6 +55,8 @@ struct Look {
     base: u64,
     /// Tokens that can be sent at all.
     fits: u64,
+    /// Bytes of the view as it is, and that can be sent at all.
+    bytes: (u64, u64),
     /// The first message that has never been sent.
     from: usize,
     anchor: Option<Anchor>,
@@ -72,11 +74,41 @@ impl Views {
         archives: bool,
     ) -> Result<Option<Checked>, Fault> {
         let situation = self.situation(prepared, asked);
-        let thrashes = situation.course.thrashes(self.config.policy.thrash_limit);
-        let urge = situation.urge();
+        let from = first_new(prepared);
+        if let Err(rest) = situation.urge()
+            && !self.has_oversized(prepared, from)
+        {
+            tracing::debug!(session = %prepared.lineage, size = situation.size, ?rest, "no pass");
+            self.note_fullness(prepared, &situation);
+            return Ok(None);
+        }
+        let look = self.look(prepared, situation, from, archives);
+        let recognised = prepared.recognised.clone();
+        let overlay = prepared.overlay.as_ref();
+        let current = overlay.map(|(_, overlay)| overlay.clone());
+        let looked = compute(recognised.bytes.len() * COUNTING, "draft", move || {
+            look.over(&recognised, current.as_deref())
+        });
+        let (situation, decision, checked) = looked.await??;
+        self.note_fullness(prepared, &situation);
+        if let Decision::Rest(rest) = &decision {
+            let size = situation.size;
+            tracing::debug!(session = %prepared.lineage, size, ?rest, "no pass");
+            if rest.has_looked() {
+                prepared.figures.course.looked_at = size;
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Notes whether the view is full, and whether that is for want of passes
+    /// that last.
+    fn note_fullness(&self, prepared: &mut Prepared, situation: &Situation) {
+        let is_full = situation.is_full();
+        let thrashes = situation.course.thrashes(situation.thrash_limit);
         let course = &mut prepared.figures.course;
-        course.latched |= situation.is_full();
-        if course.note_thrash(thrashes && situation.is_full()) {
+        course.latched |= is_full;
+        if course.note_thrash(thrashes && is_full) {
             self.metrics.thrash();
             tracing::warn!(
                 session = %prepared.lineage,
@@ -84,29 +116,6 @@ impl Views {
                 "passes are refilled at once: what cannot go fills the view, so none is made until it no longer fits"
             );
         }
-        let from = first_new(prepared);
-        if let Err(rest) = urge
-            && !self.has_oversized(prepared, from)
-        {
-            tracing::debug!(session = %prepared.lineage, size = situation.size, ?rest, "no pass");
-            return Ok(None);
-        }
-        let size = situation.size;
-        let look = self.look(prepared, situation, from, archives);
-        let recognised = prepared.recognised.clone();
-        let overlay = prepared.overlay.as_ref();
-        let current = overlay.map(|(_, overlay)| overlay.clone());
-        let (decision, checked) = compute(recognised.bytes.len() * COUNTING, "draft", move || {
-            look.over(&recognised, current.as_deref())
-        })
-        .await??;
-        if let Decision::Rest(rest) = &decision {
-            tracing::debug!(session = %prepared.lineage, size, ?rest, "no pass");
-            if !matches!(rest, Rest::Calm | Rest::Looked) {
-                prepared.figures.course.looked_at = size;
-            }
-        }
-        Ok(checked)
     }
 
     /// The numbers that the policy goes by.
@@ -166,26 +175,29 @@ impl Views {
             segments.map(|segment| segment.block.len()).sum()
         });
         let base = factor.tokens(size.base.raw) + ours as u64 / 4;
-        let trim = &self.config.trim;
-        let tools = trim.tools.iter();
         let theirs = facts.clears.as_ref();
         let theirs = theirs.filter(|_| matches!(situation.asked, Some(Ask::Client { .. })));
         Look {
             settings: Settings {
-                clears: theirs.map(as_asked).or_else(|| self.clears()),
-                trim: trim.enabled.then(|| Trims {
-                    max_chars: trim.max_chars,
-                    tools: tools
-                        .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
-                        .collect(),
-                }),
+                clears: theirs
+                    .map(as_asked)
+                    .or_else(|| self.clears())
+                    .map(|clears| Clears {
+                        exclude_tools: self.excluded(facts),
+                        ..clears
+                    }),
+                trim: self.trims(),
                 split: self.split(&facts.model, &situation, base),
+                closing: None,
+                pins: Some(self.pins()),
+                max_segments: self.config.policy.max_segments,
                 binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
                 manual_thinking: facts.manual_thinking,
                 archives,
             },
             base,
             fits: self.room(&facts.model),
+            bytes: (prepared.view.size(), self.config.window.bytes),
             from,
             anchor: prepared.anchor,
             factor,
@@ -233,12 +245,45 @@ impl Views {
         }
     }
 
+    /// How much is pinned, by configuration.
+    pub(super) fn pins(&self) -> pinned::Settings {
+        let pin = &self.config.pin;
+        pinned::Settings {
+            user_tokens: pin.user_tokens,
+            files: pin.files,
+            errors: pin.errors,
+        }
+    }
+
+    /// How results are trimmed, by configuration.
+    pub(super) fn trims(&self) -> Option<Trims> {
+        let trim = &self.config.trim;
+        let kept = trim.tools.iter();
+        trim.enabled.then(|| Trims {
+            max_chars: trim.max_chars,
+            tools: kept
+                .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
+                .collect(),
+        })
+    }
+
+    /// Tools whose results nobody wants touched: neither who runs this nor who
+    /// asks, whatever starts a pass.
+    fn excluded(&self, facts: &Facts) -> Vec<String> {
+        let theirs = facts
+            .clears
+            .as_ref()
+            .map_or(&[][..], |asked| asked.excluded());
+        let ours = &self.config.clear.exclude_tools;
+        ours.iter().chain(theirs).cloned().collect()
+    }
+
     /// How results are cleared, by configuration.
     fn clears(&self) -> Option<Clears> {
         let clear = &self.config.clear;
         clear.enabled.then(|| Clears {
             keep_tool_uses: clear.keep_tool_uses,
-            exclude_tools: clear.exclude_tools.clone(),
+            exclude_tools: Vec::new(),
             supersede: clear.supersede,
             inputs: if clear.clear_inputs {
                 Inputs::All
@@ -288,7 +333,7 @@ impl Views {
 fn as_asked(clears: &ClearToolUses) -> Clears {
     Clears {
         keep_tool_uses: clears.keep(),
-        exclude_tools: clears.excluded().to_vec(),
+        exclude_tools: Vec::new(),
         supersede: false,
         inputs: clears.inputs(),
     }
@@ -303,24 +348,54 @@ fn first_new(prepared: &Prepared) -> usize {
 }
 
 impl Look {
+    /// How things stand when what has arrived is trimmed.
+    fn after(&self, arrivals: &[Replacement], conversation: &Conversation<'_>) -> Situation {
+        let mut situation = self.situation.clone();
+        let (mut bytes, most) = self.bytes;
+        for Replacement {
+            place,
+            with,
+            spares,
+            ..
+        } in arrivals
+        {
+            let payload = conversation.block_at(*place).and_then(|b| b.payload);
+            let shorter = payload.map_or(0, Span::len).saturating_sub(with.len());
+            bytes = bytes.saturating_sub(shorter as u64);
+            situation.size = situation.size.saturating_sub(*spares);
+        }
+        situation.too_many_bytes = bytes > most;
+        if situation.too_many_bytes {
+            // Where bytes are what there is too much of, tokens say nothing; but
+            // the one goes with the other.
+            let half = u128::from(situation.size) * u128::from(most / 2) / u128::from(bytes.max(1));
+            let floor = &mut situation.watermarks.floor;
+            *floor = u64::try_from(half).unwrap_or(*floor).min(*floor);
+        }
+        situation
+    }
+
     /// Decides, drafts, and makes sure that the API will take it.
     fn over(
         &self,
         recognised: &Recognised,
         current: Option<&Overlay>,
-    ) -> Result<(Decision, Option<Checked>), Fault> {
+    ) -> Result<(Situation, Decision, Option<Checked>), Fault> {
         let conversation = recognised.conversation();
         let none = Overlay::default();
         let current = current.unwrap_or(&none);
         let tenant = chain::start(&recognised.tenant);
         let tokens = self.situation.size.saturating_sub(self.base);
         let survey = Survey::new(&conversation, current, tenant, &self.settings, tokens);
+        // What is trimmed as it arrives was never there, as far as the policy
+        // is concerned.
+        let arrivals = survey.arrivals(self.from);
+        let situation = self.after(&arrivals, &conversation);
         let offer = Offer {
             living: self.living.clone(),
-            ..survey.offer()
+            ..survey.offer(&arrivals)
         };
-        let decision = decide(&self.situation, &offer);
-        let arrivals = survey.arrivals(self.from);
+        let decision = decide(&situation, &offer);
         let (pass, trigger) = match &decision {
             Decision::Pass(pass) => (Some(pass), pass.trigger),
             Decision::Rest(_) => (None, Trigger::Budget),
@@ -330,15 +405,17 @@ impl Look {
             let less_base = |tokens: u64| tokens.saturating_sub(self.base);
             let reach = target.map(less_base);
             let taken = pass.map_or(&[][..], |pass| &pass.take);
-            let draft = survey.draft(taken, arrivals.clone(), reach, less_base(self.fits));
+            let summary = pass.is_some_and(|pass| pass.summary);
+            let fits = less_base(self.fits);
+            let draft = survey.draft(taken, summary, arrivals.clone(), reach, fits);
             let Some(draft) = draft else {
-                return Ok((decision, None));
+                return Ok((situation, decision, None));
             };
-            let (hash, size) = check(recognised, &conversation, &draft)?;
+            let (hash, size, bytes) = check(recognised, &conversation, &draft)?;
             let tokens = measure::measure(self.anchor.as_ref(), &size, &self.factor).tokens;
             // Weights are estimates: what must fit is made to.
             if let Some(wanted) = target
-                && tokens > self.fits
+                && (tokens > self.fits || bytes > self.bytes.1)
                 && left > 0
             {
                 target = Some(wanted / 4 * 3);
@@ -352,18 +429,19 @@ impl Look {
                 trigger,
                 decision: decision.clone(),
             };
-            return Ok((decision, Some(checked)));
+            return Ok((situation, decision, Some(checked)));
         }
-        Ok((decision, None))
+        Ok((situation, decision, None))
     }
 }
 
-/// Makes sure that the API will take the view of a draft; its hash and size.
+/// Makes sure that the API will take the view of a draft; its hash, its size and
+/// its bytes.
 fn check(
     recognised: &Recognised,
     conversation: &Conversation<'_>,
     draft: &Draft,
-) -> Result<(ChainHash, Size), Fault> {
+) -> Result<(ChainHash, Size, u64), Fault> {
     let recipe = Recipe {
         overlay: Some(&draft.overlay),
         marks: Some(Basis {
@@ -380,5 +458,6 @@ fn check(
     if !faults(&bytes, &body).is_subset(&theirs) || !keeps_newest(conversation, &shown) {
         return Err(Fault::Bug("a view breaks the rules of the API"));
     }
-    of_body(&bytes, &body, &recognised.tenant)
+    let (hash, size) = of_body(&bytes, &body, &recognised.tenant)?;
+    Ok((hash, size, bytes.len() as u64))
 }

@@ -8,6 +8,7 @@
 use super::Views;
 use super::learned::Quirk;
 use super::prepare::Prepared;
+use crate::config::models::Prices;
 use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;
 use crate::engine::measure::{Anchor, Size};
@@ -158,6 +159,8 @@ impl Views {
         let output = reply.usage.output.unwrap_or(0);
         figures.recent.replied(output, called);
         self.metrics.cache_read_ratio(&reply.usage);
+        // What upstream clears by the client's wish is missing from the cache too.
+        sending.client_edited |= reply.edited;
         if let Some(cause) = sending.broken(&reply.usage) {
             self.metrics.prefix_break(cause.label());
         }
@@ -165,14 +168,16 @@ impl Views {
             figures.course.predicted(right);
             self.metrics.cold_prediction(right);
         }
-        let Some(prices) = self.config.models.lookup(model).prices(prompt) else {
-            return;
-        };
+        let known = self.config.models.lookup(model).prices(prompt);
+        // What a pass may lose is a part of what was spent, in whatever money.
+        let prices = known.unwrap_or(Prices::USUAL);
         let lifetime = figures.lifetime.map(std::time::Duration::from_secs);
         let rates = Rates::new(&prices, lifetime);
         let saved = sending.saved(&reply.usage, &prices, &rates);
         figures.course.billed(cost(&reply.usage, &prices), saved);
-        self.metrics.saved(self.config.models.label(model), saved);
+        if known.is_some() {
+            self.metrics.saved(self.config.models.label(model), saved);
+        }
     }
 
     fn keep(&self, sent: &mut Sent, reply: &Reply) {

@@ -199,7 +199,7 @@ impl Views {
             (Treatment::Ordinary, Wish::Off) => {}
             (Treatment::Ordinary, _) if self.config.policy.mode == Mode::Off => {}
             (Treatment::Ordinary, wish) => {
-                self.note_rereads(&mut prepared).await?;
+                self.note_rereads(&mut prepared).await;
                 prepared.wished = self.wished(&prepared);
                 let now = wish == Wish::Now || prepared.wished.is_some();
                 let asked = now.then_some(Ask::Manual);

@@ -38,7 +38,14 @@ impl Removed {
 
 impl Views {
     /// Counts what the newest calls fetch of what the overlay has removed.
-    pub(super) async fn note_rereads(&self, prepared: &mut Prepared) -> Result<(), Fault> {
+    /// If that fails a figure is wrong, and nothing else.
+    pub(super) async fn note_rereads(&self, prepared: &mut Prepared) {
+        if let Err(fault) = self.try_note(prepared).await {
+            tracing::error!(error = %fault, "what is fetched again could not be counted");
+        }
+    }
+
+    async fn try_note(&self, prepared: &mut Prepared) -> Result<(), Fault> {
         let Some((id, overlay)) = prepared.overlay.clone() else {
             return Ok(());
         };

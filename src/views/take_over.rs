@@ -13,7 +13,7 @@ use crate::config::Mode;
 use crate::engine::accounts::Sending;
 use crate::engine::figures::Figures;
 use crate::engine::ids::LineageId;
-use crate::engine::measure;
+use crate::engine::measure::{self, Counter};
 use crate::engine::policy::{Age, Cache};
 use crate::store::Moment;
 use crate::wire::body::Kind;
@@ -23,6 +23,8 @@ use crate::wire::scan::Span;
 const MODELS: usize = 16;
 /// The most results of one request whose sizes are noted.
 const NOTED: usize = 32;
+/// Bytes of each that are tokenised for that.
+const TOKENISED: u64 = 2 * 1024;
 
 impl Views {
     /// The request by the plan its conversation has.
@@ -55,7 +57,7 @@ impl Views {
             figures.requests = figures.requests.saturating_add(1);
             figures.reply.clear();
             figures.course.goes_on();
-            note_results(&recognised, &mut figures);
+            self.note_results(&recognised, &mut figures);
         }
         let plan = Plan {
             overlay: standing.and_then(|standing| standing.overlay.clone()),
@@ -83,8 +85,6 @@ impl Views {
         figures.cache_read = None;
         figures.cached = None;
         figures.settings = settings(&recognised);
-        // The longest is what keeps the cache alive.
-        figures.lifetime = figures.lifetime.max(before.lifetime);
         let sending = self.sending(&before, &figures, standing);
         let base_is_shared = self.shares_base(&figures, lineage);
         Ok(Prepared {
@@ -118,6 +118,42 @@ impl Views {
             begun,
             recognised,
         })
+    }
+
+    /// Notes how much the tools have returned that were called last, as it is
+    /// shown: pictures by their pixels, and of what is trimmed the rest.
+    fn note_results(&self, recognised: &Recognised, figures: &mut Figures) {
+        let conversation = recognised.conversation();
+        let Some(last) = conversation.last_assistant() else {
+            return;
+        };
+        let text = |span: Span| span.of(&recognised.bytes);
+        let calls = conversation.blocks(last).iter();
+        let calls: Vec<_> = calls.filter(|block| block.kind == Kind::ToolUse).collect();
+        let results = (last + 1..conversation.len()).flat_map(|at| conversation.blocks(at));
+        let trims = self.trims();
+        let spares = |name: &String| self.config.clear.exclude_tools.contains(name);
+        for result in results
+            .filter(|block| block.kind == Kind::ToolResult)
+            .take(NOTED)
+        {
+            let called = calls
+                .iter()
+                .find(|call| call.id.map(text) == result.id.map(text));
+            let name =
+                called.and_then(|call| serde_json::from_slice::<String>(text(call.name?)).ok());
+            let Some(name) = name else {
+                continue;
+            };
+            let block = text(result.span);
+            let mut counter = Counter::bounded(TOKENISED, block.len() as u64);
+            let raw = measure::raw_block(block, &mut counter);
+            let trims = trims.as_ref().filter(|_| !spares(&name));
+            let most = trims.and_then(|trims| trims.shown(&name, block.len()));
+            let text = raw.text.min(most.unwrap_or(u64::MAX));
+            let tokens = text.saturating_add(raw.fixed);
+            figures.recent.returned(&name, tokens);
+        }
     }
 
     /// Whether another session has used the same system and tools within the
@@ -168,30 +204,6 @@ fn has_moved_on(recognised: &Recognised, standing: &Standing) -> bool {
         let grows = standing.messages < recognised.len();
         place.moved_on && grows && at + 1 == standing.messages
     })
-}
-
-/// Notes how much the tools have returned that were called last.
-fn note_results(recognised: &Recognised, figures: &mut Figures) {
-    let conversation = recognised.conversation();
-    let Some(last) = conversation.last_assistant() else {
-        return;
-    };
-    let text = |span: Span| span.of(&recognised.bytes);
-    let calls = conversation.blocks(last).iter();
-    let calls: Vec<_> = calls.filter(|block| block.kind == Kind::ToolUse).collect();
-    let results = (last + 1..conversation.len()).flat_map(|at| conversation.blocks(at));
-    for result in results
-        .filter(|block| block.kind == Kind::ToolResult)
-        .take(NOTED)
-    {
-        let called = calls
-            .iter()
-            .find(|call| call.id.map(text) == result.id.map(text));
-        let name = called.and_then(|call| serde_json::from_slice::<String>(text(call.name?)).ok());
-        if let (Some(name), Some(payload)) = (name, result.payload) {
-            figures.recent.returned(&name, payload.len() as u64 / 4);
-        }
-    }
 }
 
 /// Tells the fields, besides system and tools, that a cache goes by.

@@ -47,6 +47,17 @@ pub struct Prices {
     pub output: Price,
 }
 
+impl Prices {
+    /// The usual proportions, for a model whose prices nobody knows.
+    pub const USUAL: Self = Self {
+        input: Price(MILLION),
+        write_5m: Price(MILLION / 4 * 5),
+        write_1h: Price(MILLION * 2),
+        read: Price(MILLION / 10),
+        output: Price(MILLION * 5),
+    };
+}
+
 /// Prices as written: what is missing comes from elsewhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WrittenPrices {

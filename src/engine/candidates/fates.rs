@@ -47,7 +47,7 @@ pub(in crate::engine) enum Fate {
 /// The calls that have results, in order.
 pub(in crate::engine) fn deeds<'a>(conversation: &Conversation<'a>) -> Vec<Deed<'a>> {
     let bytes = conversation.bytes();
-    let items = items::items(conversation, &Overlay::default());
+    let items = items::items(conversation, &Overlay::default(), usize::MAX);
     let inputs: Vec<&[u8]> = items
         .iter()
         .map(|item| {

@@ -27,6 +27,8 @@ pub(super) struct Item<'a> {
     pub(super) outcome: Outcome,
     /// Call and result are shown as they came.
     pub(super) is_shown: bool,
+    /// It is not so large that it is trimmed before it is sent.
+    pub(super) is_whole: bool,
     /// A part of the result is shown.
     pub(super) is_trimmed: bool,
     /// Clearing the result would unload tools.
@@ -34,9 +36,9 @@ pub(super) struct Item<'a> {
 }
 
 impl Item<'_> {
-    /// Whether it may supersede: it worked, and is there to be seen.
+    /// Whether it may supersede: it worked, and all of it is there to be seen.
     pub(super) fn is_good(&self) -> bool {
-        self.is_shown && self.outcome == Outcome::Good
+        self.is_shown && self.is_whole && self.outcome == Outcome::Good
     }
 
     pub(super) fn text(&self) -> &[u8] {
@@ -57,7 +59,11 @@ impl Item<'_> {
 }
 
 /// The calls that have results, in order.
-pub(super) fn items<'a>(conversation: &Conversation<'a>, current: &Overlay) -> Vec<Item<'a>> {
+pub(super) fn items<'a>(
+    conversation: &Conversation<'a>,
+    current: &Overlay,
+    oversized: usize,
+) -> Vec<Item<'a>> {
     let bytes = conversation.bytes();
     let is_shown = |place: (usize, usize)| {
         current.shows(place.0) && current.change_at(place.0, place.1).is_none()
@@ -81,6 +87,7 @@ pub(super) fn items<'a>(conversation: &Conversation<'a>, current: &Overlay) -> V
             payload,
             outcome: outcome::outcome(block.is_error, payload.unwrap_or_default()),
             is_shown: is_shown(call.used) && is_shown(result),
+            is_whole: payload.map_or(0, <[u8]>::len) <= oversized,
             is_trimmed: is_shown(call.used) && is_trimmed(result),
             holds_tools: block.has_tool_references,
         })

@@ -36,6 +36,24 @@ fn the_newest_calls_and_excluded_tools_stay() {
     assert!(found(&calls, &choice).is_empty());
 }
 
+/// It may be that very request that it is trimmed for.
+#[test]
+fn what_is_too_large_to_be_shown_whole_supersedes_nothing() {
+    let calls = alone(&[
+        range("/a", 1, 200),
+        read("/a", &lines(1, 2000)),
+        bash("make", &lines(1, 1500)),
+        bash("make", &lines(1, 1500)),
+    ]);
+    let told = |oversized: usize| -> Vec<String> {
+        let choice = Choice { oversized, ..ALL };
+        let found = found(&calls, &choice);
+        found.into_iter().map(|c| told(c.reason)).collect()
+    };
+    assert_eq!(told(usize::MAX), ["read 1", "old", "run 3", "old"]);
+    assert_eq!(told(40_000), ["old"; 4]);
+}
+
 #[test]
 fn without_superseding_everything_is_merely_old() {
     let calls = alone(&[

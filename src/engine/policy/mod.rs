@@ -186,6 +186,17 @@ pub enum Rest {
     Thrash,
 }
 
+impl Rest {
+    /// Whether the view was looked over, so that there is no point in another
+    /// look before it has grown.
+    pub fn has_looked(self) -> bool {
+        match self {
+            Self::TooLittle { .. } | Self::DoesNotPay { .. } | Self::TooMuchAtStake { .. } => true,
+            Self::Calm | Self::Looked | Self::Waits | Self::Thrash => false,
+        }
+    }
+}
+
 /// A pass to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
@@ -241,15 +252,23 @@ impl Situation {
     pub fn urge(&self) -> Result<(Trigger, Urge), Rest> {
         let Watermarks { hard_at, floor, .. } = self.watermarks;
         let thrash = self.course.thrashes(self.thrash_limit);
-        let target = if thrash { hard_at } else { floor };
+        let target = if thrash && !self.too_many_bytes {
+            hard_at
+        } else {
+            floor
+        };
         let grown = self.size.saturating_sub(self.course.looked_at) >= self.at_least.max(1);
         let full = self.is_full() || (self.course.latched && self.size > floor);
         match self.asked {
             Some(Ask::Manual) => return Ok((Trigger::Manual, Urge::All)),
-            Some(Ask::Reactive) => return Ok((Trigger::Reactive, Urge::Must(target))),
+            // What was refused must be smaller, however long that lasts.
+            Some(Ask::Reactive) => return Ok((Trigger::Reactive, Urge::Must(floor))),
             Some(Ask::Client { .. }) | None => {}
         }
-        let over = self.projected() >= hard_at || self.too_many_bytes;
+        // What is at the target already does not become smaller by another pass,
+        // however much is about to come.
+        let is_over = self.projected() >= hard_at && self.size > target;
+        let over = is_over || self.too_many_bytes;
         match () {
             () if over && self.switched => Ok((Trigger::Structural, Urge::Must(target))),
             () if over => Ok((Trigger::Budget, Urge::Must(target))),
@@ -383,7 +402,8 @@ fn lighter(
     };
     let nothing = Rest::TooLittle { frees: 0 };
     match urge {
-        // Whatever can be had: other means may have to do the rest.
+        // If it takes more than can be had, all of it goes: what other means then
+        // take from the conversation is worth more to the agent.
         Urge::Must(target) => Ok(best(
             offer,
             worth,
@@ -392,8 +412,7 @@ fn lighter(
                 ..limits(target)
             },
         )
-        .or_else(|| best(offer, worth, &limits(target)))
-        .unwrap_or_default()),
+        .unwrap_or_else(|| offer.all(worth))),
         Urge::All => Ok(offer.all(worth)),
         Urge::AllOf(at_least) => enough(offer.all(worth), at_least),
         Urge::Swap => Err(nothing),
@@ -409,9 +428,11 @@ fn lighter(
                 ..limits(floor)
             };
             let Some(chosen) = best(offer, worth, &affordable) else {
-                let whole = offer.all(worth);
-                let whole = enough(whole, situation.at_least)?;
-                let loss = whole.loss(worth);
+                let daring = Limits {
+                    stake: None,
+                    ..affordable
+                };
+                let loss = best(offer, worth, &daring).ok_or(nothing)?.loss(worth);
                 return Err(Rest::TooMuchAtStake { loss, stake });
             };
             let chosen = enough(chosen, situation.at_least)?;

@@ -95,6 +95,8 @@ const ROWS: &[Row] = &[
     ("nothing cached, so nothing at stake", |s| { (s.course, s.cache) = (Course::default(), Cache::Unused); }, "Budget"),
     ("past the hard watermark it must be", |s| { (s.size, s.course, s.rates) = (96_000, Course::default(), rates(25)); }, "Budget"),
     ("about to be past it", |s| { (s.size, s.expected, s.course) = (90_000, 5_000, Course::default()); }, "Budget"),
+    ("about to be past it, but there is nothing to come down from", |s| { (s.size, s.expected) = (34_000, 70_000); }, "TooLittle"),
+    ("refilled three times, and something large is about to come", |s| { thrash(&mut s.course); (s.size, s.expected) = (80_000, 70_000); }, "Thrash"),
     ("past it with another model", |s| { (s.size, s.switched) = (96_000, true); }, "Structural"),
     ("too many bytes", |s| { (s.size, s.too_many_bytes) = (20_000, true); }, "Budget"),
     ("cold, above the floor", |s| { (s.cache, s.size) = (Cache::Cold, 45_000); }, "Temporal"),
@@ -219,6 +221,38 @@ fn past_the_hard_watermark_everything_goes_if_the_floor_needs_it() {
     let pass = pass(&situation, &offer);
     assert_eq!(pass.take.len(), offer.items.len());
     assert_eq!(pass.must_reach, Some(35_000), "the rest by other means");
+}
+
+/// With cheap reads every change costs more than it saves, and the least of them
+/// would be the cheapest. But what is not cleared would be cut off instead.
+#[test]
+fn past_the_hard_watermark_everything_goes_also_where_nothing_pays() {
+    let mut offer = offer(96_000);
+    for item in &mut offer.items {
+        item.frees = 300;
+    }
+    let situation = Situation {
+        size: 96_000,
+        rates: rates(25),
+        requests: 8,
+        ..situation(&Course::default())
+    };
+    let pass = pass(&situation, &offer);
+    assert_eq!(pass.take.len(), offer.items.len());
+}
+
+#[test]
+fn what_upstream_refuses_becomes_smaller_in_thrash_too() {
+    let mut course = spent(100);
+    thrash(&mut course);
+    let situation = Situation {
+        size: 50_000,
+        asked: Some(Ask::Reactive),
+        ..situation(&course)
+    };
+    let pass = pass(&situation, &offer(50_000));
+    assert_eq!(pass.must_reach, Some(35_000));
+    assert!(!pass.take.is_empty());
 }
 
 #[test]

@@ -43,12 +43,7 @@ impl Rates {
 
     /// The usual proportions, for a model whose prices nobody knows.
     pub fn usual(lifetime: Option<Duration>) -> Self {
-        let hour = lifetime.is_some_and(|lifetime| lifetime > SHORT);
-        Self {
-            input: 1_000_000,
-            write: if hour { 2_000_000 } else { 1_250_000 },
-            read: 100_000,
-        }
+        Self::new(&Prices::USUAL, lifetime)
     }
 }
 

@@ -153,6 +153,6 @@ impl Work<'_> {
         let (head, cut) = (self.overlay.head, self.overlay.cut);
         self.edits
             .retain(|(message, _), _| *message < head || *message >= cut);
-        self.changes_at(from);
+        self.changes_at((from, 0));
     }
 }

@@ -17,6 +17,7 @@ mod odd;
 mod passes;
 mod properties;
 mod races;
+mod reckoning;
 mod refusal_bodies;
 mod refusals;
 mod restart;

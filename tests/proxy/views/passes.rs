@@ -13,18 +13,18 @@ use super::cast::{
 use crate::support::{Answer, Proxy, simulated::Simulated};
 
 /// A budget of 20,000 tokens: clear at 12,000, hard at 19,000, floor 7,000.
-const BUDGET: &str = "[window]\nbudget = 20000\n[clear]\nat_least = 500\n";
+pub const BUDGET: &str = "[window]\nbudget = 20000\n[clear]\nat_least = 500\n";
 
 /// An API and a proxy by one clock, which only moves when it is told to.
-struct Stage {
+pub struct Stage {
     clock: Clock,
-    upstream: Simulated,
-    proxy: Proxy,
+    pub upstream: Simulated,
+    pub proxy: Proxy,
     _folder: tempfile::TempDir,
 }
 
 impl Stage {
-    fn set(file: &str) -> Self {
+    pub fn set(file: &str) -> Self {
         let clock = Clock::frozen(Moment::at_millis(1_800_000_000_000));
         let options = Options {
             clock: clock.clone(),
@@ -42,20 +42,20 @@ impl Stage {
         }
     }
 
-    fn pause(&self, minutes: u64) {
+    pub fn pause(&self, minutes: u64) {
         self.clock.advance(Duration::from_mins(minutes));
     }
 
-    fn chat(&self, agent: &mut Agent) -> Answer {
+    pub fn chat(&self, agent: &mut Agent) -> Answer {
         agent.chat(&self.upstream, &self.proxy, "")
     }
 
-    fn turn(&self, agent: &mut Agent, cycles: usize) {
+    pub fn turn(&self, agent: &mut Agent, cycles: usize) {
         agent.turn(&self.upstream, &self.proxy, cycles);
     }
 
     /// A call of a tool with this input, answered with so many characters.
-    fn call(&self, agent: &mut Agent, tool: &str, input: &Value, chars: usize) -> Answer {
+    pub fn call(&self, agent: &mut Agent, tool: &str, input: &Value, chars: usize) -> Answer {
         self.upstream.sim.push_reply(Reply::call(tool, input));
         let answer = agent.ask(&self.proxy, "");
         agent.results(chars);
@@ -63,7 +63,7 @@ impl Stage {
     }
 
     /// Passes that were committed, by what started them.
-    fn passes(&self, kind: &str, trigger: &str) -> u64 {
+    pub fn passes(&self, kind: &str, trigger: &str) -> u64 {
         self.count(&format!(
             "compactions_total{{kind=\"{kind}\",outcome=\"committed\",trigger=\"{trigger}\"}}"
         ))
@@ -71,11 +71,11 @@ impl Stage {
 
     /// A counter.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn count(&self, series: &str) -> u64 {
+    pub fn count(&self, series: &str) -> u64 {
         self.metric(series).round() as u64
     }
 
-    fn metric(&self, series: &str) -> f64 {
+    pub fn metric(&self, series: &str) -> f64 {
         let series = format!("longhaul_{series}");
         self.proxy.metric(&series).unwrap_or(0.0)
     }

@@ -1,0 +1,101 @@
+//! What the tiers do together, where more than one of them comes to a result.
+
+use super::*;
+use crate::engine::chain;
+use crate::engine::overlay::Edit;
+use crate::engine::render::render;
+use crate::engine::split::Split;
+use crate::wire::body::Body;
+use crate::wire::splice::{joined, splice};
+use bytes::Bytes;
+use serde_json::json;
+
+/// A call whose newest results are a giant and a large one.
+fn body() -> (Bytes, Body) {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {}});
+    let result = |id: &str, chars: usize| json!({"type": "tool_result", "tool_use_id": id, "content": "a word\n".repeat(chars / 7)});
+    let bytes = Bytes::from(
+        json!({"messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": [call("a"), call("b")]},
+            {"role": "user", "content": [result("a", 400_000), result("b", 39_000)]},
+        ]})
+        .to_string(),
+    );
+    let body = Body::split(&bytes).unwrap();
+    (bytes, body)
+}
+
+fn settings() -> Settings {
+    Settings {
+        trim: Some(Trims {
+            max_chars: 40_000,
+            ..Trims::default()
+        }),
+        split: Split {
+            tail_messages: 10,
+            ..Split::default()
+        },
+        ..Settings::default()
+    }
+}
+
+/// The bytes of a draft's messages.
+fn shown(bytes: &Bytes, conversation: &Conversation<'_>, draft: &Draft) -> u64 {
+    let changes = render(conversation, &draft.overlay, "").unwrap();
+    joined(&splice(bytes, changes).unwrap()).len() as u64
+}
+
+#[test]
+fn a_result_that_is_trimmed_twice_in_one_draft_is_counted_once() {
+    let (bytes, body) = body();
+    let conversation = Conversation::new(&bytes, &body);
+    let (none, settings) = (Overlay::default(), settings());
+    let survey = Survey::in_bytes(&conversation, &none, chain::start("t"), &settings);
+    for fits in [40_000, 20_000, 6_000] {
+        let draft = survey
+            .draft(&[], false, survey.arrivals(2), Some(1), fits)
+            .unwrap();
+        let size = shown(&bytes, &conversation, &draft);
+        assert!(size <= fits, "{size} {fits}");
+        assert!(
+            draft.weight.abs_diff(size) < 1_000,
+            "{} {size}",
+            draft.weight
+        );
+        let trimmed = draft.freed.trimmed.unwrap();
+        assert!(trimmed < bytes.len() as u64, "{trimmed}");
+        assert_eq!(draft.evicted.len(), draft.overlay.edits.len());
+    }
+}
+
+/// Upstream may refuse it all the same.
+#[test]
+fn what_was_trimmed_as_it_arrived_can_be_trimmed_harder() {
+    let (bytes, body) = body();
+    let conversation = Conversation::new(&bytes, &body);
+    let (none, settings) = (Overlay::default(), settings());
+    let first = Survey::in_bytes(&conversation, &none, chain::start("t"), &settings);
+    let arrivals = first.arrivals(2);
+    assert_eq!(arrivals.len(), 1);
+    let edits = arrivals.iter().map(|arrival| Edit {
+        message: 2,
+        block: 0,
+        change: Change::Payload(arrival.with.clone()),
+    });
+    let trimmed = Overlay {
+        made_at: 3,
+        edits: edits.collect(),
+        ..Overlay::default()
+    };
+    let again = Survey::in_bytes(&conversation, &trimmed, chain::start("t"), &settings);
+    assert!(again.arrivals(2).is_empty(), "not by the same rule");
+    let draft = again.draft(&[], false, Vec::new(), Some(1), 6_000).unwrap();
+    let size = shown(&bytes, &conversation, &draft);
+    assert!(size <= 6_000, "{size}");
+    assert!(
+        draft.weight.abs_diff(size) < 1_000,
+        "{} {size}",
+        draft.weight
+    );
+}
