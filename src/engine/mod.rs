@@ -29,6 +29,7 @@ pub mod reduce;
 pub mod render;
 pub mod request;
 pub mod rereads;
+pub mod span;
 pub mod split;
 pub mod stub;
 pub mod summary;

@@ -1,0 +1,205 @@
+//! Which messages a summary is to stand for.
+//!
+//! Mostly the next stretch behind what is hidden already, up to where the tail
+//! starts: the tail is filled up to the floor, so that no more is summed up than
+//! has to be. Where there are too many segments, or the user's words have no
+//! more room in a new one, all of them are made anew as one, from the messages
+//! themselves. Where something was left out without an account of it, that is
+//! made good.
+
+use std::ops::Range;
+
+use super::conversation::Conversation;
+use super::overlay::{Origin, Overlay};
+use super::split::{self, Split};
+
+/// Fewer messages, or fewer tokens, than this are not worth a summary.
+const MESSAGES: usize = 4;
+const TOKENS: u64 = 1_000;
+/// Tokens that a summary takes, about.
+const SEGMENT: u64 = 1_500;
+/// In hundredths: how much of a span one that ends earlier must cover to do just
+/// as well.
+const AS_GOOD: u64 = 60;
+/// The most ends that do.
+const ENDS: usize = 48;
+
+/// What the choice goes by.
+#[derive(Debug, Clone)]
+pub struct Look<'a> {
+    /// Tokens of each message as it is shown.
+    pub weights: &'a [u64],
+    /// Tokens that segments and messages may come to; none: nothing more has to
+    /// be hidden.
+    pub room: Option<u64>,
+    /// How much of the newest part stays.
+    pub split: &'a Split,
+    /// Thinking is switched on the older way.
+    pub manual_thinking: bool,
+    /// The most segments.
+    pub max_segments: usize,
+    /// Tokens of the user's words that a view may pin.
+    pub user_tokens: u64,
+}
+
+/// A span that wants a summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The messages.
+    pub span: Range<usize>,
+    /// Some of them were left out without an account.
+    pub heals: bool,
+    /// Earlier ends that would do just as well, the latest first.
+    pub as_good: Vec<usize>,
+}
+
+/// The span that wants a summary, if any does.
+pub fn wanted(
+    conversation: &Conversation<'_>,
+    overlay: &Overlay,
+    look: &Look<'_>,
+) -> Option<Wanted> {
+    let head = conversation.head();
+    if head == 0 {
+        return None;
+    }
+    // A summary of the API's own behind what was hidden has made that dead.
+    let held = if (overlay.cut as usize) < head {
+        &[][..]
+    } else {
+        &overlay.segments
+    };
+    let hidden = (overlay.cut as usize).max(head);
+    let lost = held.iter().find(|held| held.origin == Origin::Truncated);
+    let words: u64 = held.iter().map(|segment| segment.pinned).sum();
+    let crowded = look.max_segments > 0 && held.len() >= look.max_segments;
+    let merges = crowded || (!held.is_empty() && words > look.user_tokens / 4 * 3);
+    let from = match lost {
+        _ if merges => head,
+        Some(lost) => lost.from as usize,
+        None => hidden,
+    };
+    let points = conversation.cut_points(look.manual_thinking);
+    let to = look.room.and_then(|room| {
+        let kept = (0..head).filter_map(|at| look.weights.get(at)).sum::<u64>();
+        let room = room.saturating_sub(kept);
+        let room = room.saturating_sub(SEGMENT.min(room / 4));
+        let latest = split::latest(conversation, look.weights, &points, look.split);
+        split::cut(&points, look.weights, hidden, room, latest)
+    });
+    let to = to.unwrap_or(hidden);
+    let weight = |to: usize| look.weights.get(hidden..to).map_or(0, |w| w.iter().sum());
+    let whole: u64 = weight(to);
+    let closes = to > hidden && to - hidden >= MESSAGES && whole >= TOKENS;
+    // Segments that are merged for their number only are merged with more.
+    if from >= to || !(closes || lost.is_some()) {
+        return None;
+    }
+    let good = |end: &usize| *end < to && weight(*end) * 100 >= whole * AS_GOOD;
+    let ends = points.iter().rev().copied();
+    let ends = ends.filter(|end| *end > hidden && closes).filter(good);
+    Some(Wanted {
+        span: from..to,
+        heals: lost.is_some(),
+        as_good: ends.take(ENDS).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::overlay::Segment;
+    use crate::wire::body::Body;
+    use serde_json::json;
+
+    fn history(cycles: usize) -> Vec<u8> {
+        let mut messages = vec![json!({"role": "user", "content": "go"})];
+        for at in 0..cycles {
+            let id = format!("t{at}");
+            messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "x", "input": {}}]}));
+            messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "y"}]}));
+        }
+        serde_json::to_vec(&json!({"model": "m", "messages": messages})).unwrap()
+    }
+
+    fn look<'a>(weights: &'a [u64], room: Option<u64>, split: &'a Split) -> Look<'a> {
+        Look {
+            weights,
+            room,
+            split,
+            manual_thinking: false,
+            max_segments: 3,
+            user_tokens: 1_000,
+        }
+    }
+
+    fn segment(from: u32, to: u32, origin: Origin) -> Segment {
+        Segment {
+            block: String::new(),
+            from,
+            to,
+            origin,
+            pinned: 10,
+        }
+    }
+
+    fn overlay(segments: Vec<Segment>) -> Overlay {
+        Overlay {
+            made_at: 40,
+            head: 1,
+            cut: segments.last().map_or(1, |last| last.to),
+            segments,
+            ..Overlay::default()
+        }
+    }
+
+    fn wants(segments: Vec<Segment>, room: Option<u64>) -> Option<Wanted> {
+        let bytes = history(20);
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let weights = vec![1_000; conversation.len()];
+        let split = Split::default();
+        wanted(&conversation, &overlay(segments), &look(&weights, room, &split))
+    }
+
+    #[test]
+    fn the_next_span_begins_behind_what_is_hidden_and_leaves_a_full_tail() {
+        let first = wants(vec![], Some(20_000)).unwrap();
+        assert_eq!(first.span, 1..25);
+        assert!(!first.heals);
+        assert_eq!(first.as_good.first(), Some(&23));
+        assert!(first.as_good.iter().all(|end| (15..25).contains(end)));
+        let next = wants(vec![segment(1, 9, Origin::Summary)], Some(20_000)).unwrap();
+        assert_eq!(next.span, 9..25);
+    }
+
+    #[test]
+    fn too_many_segments_are_made_anew_as_one() {
+        let segments = (0..3).map(|at| segment(1 + at * 4, 5 + at * 4, Origin::Summary));
+        assert_eq!(wants(segments.collect(), Some(20_000)).unwrap().span, 1..25);
+        let mut wordy = segment(1, 9, Origin::Summary);
+        wordy.pinned = 900;
+        assert_eq!(wants(vec![wordy], Some(20_000)).unwrap().span, 1..25);
+    }
+
+    #[test]
+    fn what_was_left_out_is_made_good_even_if_nothing_else_is_to_be_done() {
+        let segments = vec![
+            segment(1, 5, Origin::Summary),
+            segment(5, 9, Origin::Truncated),
+            segment(9, 13, Origin::Summary),
+        ];
+        let more = wants(segments[..2].to_vec(), Some(20_000)).unwrap();
+        assert_eq!((more.span, more.heals), (5..25, true));
+        let healed = wants(segments[..2].to_vec(), None).unwrap();
+        assert_eq!((healed.span, healed.heals), (5..9, true));
+        assert!(healed.as_good.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_wanted_where_there_is_nothing_to_gain() {
+        assert_eq!(wants(vec![], None), None);
+        assert_eq!(wants(vec![segment(1, 9, Origin::Summary)], None), None);
+        assert_eq!(wants(vec![], Some(41_000)), None, "too little");
+    }
+}
