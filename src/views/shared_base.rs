@@ -14,9 +14,12 @@ use crate::store::Moment;
 /// The most that are remembered.
 const BASES: usize = 1024;
 
-/// The last two sessions that have used each, the newest first.
+/// The last two sessions that have used one, the newest first.
+type Users = Vec<(LineageId, Moment)>;
+
+/// Who has used which.
 #[derive(Default)]
-pub struct SharedBase(Mutex<HashMap<[u8; 16], Vec<(LineageId, Moment)>>>);
+pub struct SharedBase(Mutex<HashMap<[u8; 16], Users>>);
 
 impl SharedBase {
     /// A session uses one; whether another has used it since a moment.
