@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::build::{COUNTING, of_body, taken_apart};
 use super::prepare::Prepared;
 use super::recognise::Recognised;
-use super::{Fault, Views, compute};
+use super::{Fault, Turn, Views, compute};
 use crate::config::SplitBy;
 use crate::engine::cache_marks::Basis;
 use crate::engine::chain;
@@ -66,13 +66,15 @@ struct Look {
 }
 
 impl Views {
-    /// What is to become of a view, if anything.
+    /// What is to become of a view, if anything. A large one waits for its turn
+    /// to be looked over, and has it until what comes of that is done; one that
+    /// need not be looked at waits for nobody.
     pub(super) async fn consider(
         &self,
         prepared: &mut Prepared,
         asked: Option<Ask>,
         archives: bool,
-    ) -> Result<Option<Checked>, Fault> {
+    ) -> Result<Option<(Checked, Turn<'_>)>, Fault> {
         let situation = self.situation(prepared, asked);
         let from = first_new(prepared);
         if let Err(rest) = situation.urge()
@@ -82,6 +84,7 @@ impl Views {
             self.note_fullness(prepared, &situation);
             return Ok(None);
         }
+        let turn = self.turn(prepared.recognised.bytes.len()).await;
         let look = self.look(prepared, situation, from, archives);
         let recognised = prepared.recognised.clone();
         let overlay = prepared.overlay.as_ref();
@@ -98,7 +101,7 @@ impl Views {
                 prepared.figures.course.looked_at = size;
             }
         }
-        Ok(checked)
+        Ok(checked.map(|checked| (checked, turn)))
     }
 
     /// Notes whether the view is full, and whether that is for want of passes

@@ -67,6 +67,9 @@ const LARGE_AT_ONCE: usize = 2;
 /// The most that marks, overlays and segments may take on disk.
 const STATE_BYTES: u64 = 4 << 30;
 
+/// The turn of a large body; a small one needs none.
+type Turn<'a> = Option<SemaphorePermit<'a>>;
+
 /// What goes wrong on the way to a view. None of it reaches a client.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -230,7 +233,7 @@ impl Views {
     }
 
     /// Waits for the turn of a large body to be made smaller.
-    async fn turn(&self, size: usize) -> Option<SemaphorePermit<'_>> {
+    async fn turn(&self, size: usize) -> Turn<'_> {
         if size < LARGE {
             return None;
         }

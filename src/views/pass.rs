@@ -32,8 +32,7 @@ impl Views {
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
         let archives = self.config.journal.enabled;
-        let _turn = self.turn(prepared.recognised.bytes.len()).await;
-        let Some(checked) = self.consider(prepared, asked, archives).await? else {
+        let Some((checked, _turn)) = self.consider(prepared, asked, archives).await? else {
             return Ok(());
         };
         let before = prepared.sent.tokens;
@@ -207,9 +206,8 @@ impl Views {
 
     /// Makes a view smaller for once: nothing is committed or remembered.
     pub(super) async fn reduce_once(&self, prepared: &mut Prepared) {
-        let _turn = self.turn(prepared.recognised.bytes.len()).await;
         let reduced = match self.consider(prepared, Some(Ask::Reactive), false).await {
-            Ok(Some(checked)) => {
+            Ok(Some((checked, _turn))) => {
                 prepared.kinds = kinds(checked.draft.freed).map(|(kind, _)| kind).collect();
                 let overlay = Arc::new(checked.draft.overlay);
                 let plan = Plan {

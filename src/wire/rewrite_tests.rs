@@ -235,7 +235,11 @@ fn source() -> impl Strategy<Value = String> {
         lines
             .iter()
             .zip(ends)
-            .fold(String::new(), |text, (line, end)| text + line + end)
+            .fold(String::new(), |text, (line, end)| {
+                // Else the two would be one end, and an event have no end.
+                let merges = line.is_empty() && text.ends_with('\r') && end == "\n";
+                text + line + if merges { "\r\n" } else { end }
+            })
     })
 }
 

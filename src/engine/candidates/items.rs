@@ -17,6 +17,10 @@ static MISSING: LazyLock<[Finder<'static>; 2]> =
     LazyLock::new(|| ["o such file", "not a directory"].map(Finder::new));
 
 /// A call that has a result.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the call"
+)]
 pub(super) struct Item<'a> {
     pub(super) used: (usize, usize),
     pub(super) result: (usize, usize),

@@ -1,5 +1,7 @@
 //! Passes that nobody asked for: when they come, and what they are judged by.
 
+#![allow(clippy::float_cmp, reason = "what is counted is whole")]
+
 use std::time::Duration;
 
 use longhaul::clock::{Clock, Moment};

@@ -1,6 +1,8 @@
 //! What passes are reckoned by: the figures that a session carries from one
 //! request to the next, where they could mislead.
 
+#![allow(clippy::float_cmp, reason = "what is counted is whole")]
+
 use longhaul::sim::Reply;
 use serde_json::{Value, json};
 
