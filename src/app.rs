@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use http::Uri;
+use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::compactor::client::{Client, NoClient};
+use crate::compactor::{Compactor, Parts};
 use crate::config::{self, Config, Listen, StoreUrl};
 use crate::engine::measure;
 use crate::metrics::Metrics;
@@ -64,6 +66,14 @@ pub enum StartError {
     /// The store is not there yet.
     #[error("store.url: PostgreSQL is not supported yet: use \"sqlite\" or \"memory\"")]
     Postgres,
+    /// The summarizer has no key.
+    #[error(
+        "summarizer.api_key_env: {0} is not set, or is no key: set it to the key of the summarizer's upstream"
+    )]
+    SummarizerKey(String),
+    /// The summarizer cannot be called.
+    #[error(transparent)]
+    Summarizer(#[from] NoClient),
     /// A metric cannot be registered.
     #[error("cannot register metrics: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -73,6 +83,8 @@ pub enum StartError {
 pub struct Surroundings {
     /// The admin token.
     pub admin_token: Option<String>,
+    /// The summarizer's own key.
+    pub summarizer_key: Option<String>,
     /// The proxies that the environment names.
     pub proxies: Matcher,
     /// The clock that ages are measured with.
@@ -103,15 +115,23 @@ impl App {
         let store = open_store(config).await?;
         let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
         let views = Views::new(
-            store,
+            store.clone(),
             writer,
             config.clone(),
             metrics.clone(),
-            surroundings.clock,
+            surroundings.clock.clone(),
             secret(),
         )
         .await;
-        let views = Arc::new(views);
+        let base = base_of(&config.upstream)?;
+        let compactor = Compactor::new(summaries(
+            config,
+            &surroundings,
+            base.clone(),
+            store,
+            &metrics,
+        )?);
+        let views = Arc::new(views.with_compactor(Arc::new(compactor)));
         let shared = Arc::new(Shared {
             limits: Limits {
                 body_bytes: limits.body_bytes,
@@ -155,7 +175,6 @@ impl App {
                 (Some((listener, host(router, &stopping))), Some(address))
             }
         };
-        let base = base_of(&config.upstream)?;
         let connector = Connector::new(&base, &surroundings.proxies, limits.upstream_connect)?;
         let mut crews = Vec::new();
         for number in 0..worker_count(config.workers) {
@@ -232,6 +251,43 @@ impl App {
             admin.abort();
         }
     }
+}
+
+/// What summaries are made with.
+fn summaries(
+    config: &Config,
+    surroundings: &Surroundings,
+    base: Uri,
+    store: Arc<dyn Store>,
+    metrics: &Arc<Metrics>,
+) -> Result<Parts, StartError> {
+    let key = surroundings.summarizer_key.as_deref();
+    let elsewhere = match (&config.summarizer.upstream, key) {
+        (None, None) => None,
+        (upstream, key) => {
+            let name = config.summarizer.api_key_env.as_ref();
+            let name = name.map_or_else(String::new, ToString::to_string);
+            let key = key.map(HeaderValue::from_str);
+            let Some(Ok(mut key)) = key else {
+                return Err(StartError::SummarizerKey(name));
+            };
+            key.set_sensitive(true);
+            let base = upstream.as_ref().map_or(Ok(base.clone()), base_of)?;
+            Some((base, key))
+        }
+    };
+    let mut bases = vec![base.clone()];
+    bases.extend(elsewhere.iter().map(|(base, _)| base.clone()));
+    let connect = config.limits.upstream_connect;
+    Ok(Parts {
+        client: Client::new(&bases, &surroundings.proxies, connect)?,
+        base,
+        elsewhere,
+        config: config.clone(),
+        store,
+        metrics: metrics.clone(),
+        clock: surroundings.clock.clone(),
+    })
 }
 
 /// Removes what is no longer kept, now and then.

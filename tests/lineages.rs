@@ -54,6 +54,8 @@ fn asked(text: &str, lineage: usize, next: usize) -> Asked {
         r#"{{"model":"claude-opus-5-5","max_tokens":9,"messages":[{text},{{"role":"user","content":"m{lineage} {next}"}}]}}"#
     );
     Asked {
+        sender: None,
+        instructions: None,
         bytes: Bytes::from(body.replace("[,", "[")),
         counts: false,
         wish: Wish::None,

@@ -232,6 +232,8 @@ fn grown(mut messages: Vec<Value>) -> Vec<Value> {
 fn asked(model: &str, messages: &[Value], wish: Wish) -> Asked {
     let body = json!({"model": model, "max_tokens": 100, "messages": messages});
     Asked {
+        sender: None,
+        instructions: None,
         bytes: Bytes::from(body.to_string()),
         counts: false,
         wish,

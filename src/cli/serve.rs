@@ -52,8 +52,10 @@ pub fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
     let token = config.admin.token_env.as_ref();
+    let key = config.summarizer.api_key_env.as_ref();
     let surroundings = Surroundings {
         admin_token: token.and_then(|name| std::env::var(name.as_str()).ok()),
+        summarizer_key: key.and_then(|name| std::env::var(name.as_str()).ok()),
         proxies: Matcher::from_env(),
         clock: Clock::default(),
     };

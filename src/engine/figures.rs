@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::breaker::Breaker;
 use super::cache_marks::Basis;
 use super::ids::OverlayId;
 use super::measure::{Anchor, Base, Raw, Size};
@@ -58,6 +59,8 @@ pub struct Figures {
     pub course: Course,
     /// How large things have recently been.
     pub recent: Recent,
+    /// The session's breaker, by requests.
+    pub breaker: Breaker,
     /// What passes removed and the agent has fetched again.
     pub fetched: Vec<u64>,
     /// Requests of the lineage so far, this one included.

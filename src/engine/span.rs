@@ -159,7 +159,11 @@ mod tests {
         let conversation = Conversation::new(&bytes, &body);
         let weights = vec![1_000; conversation.len()];
         let split = Split::default();
-        wanted(&conversation, &overlay(segments), &look(&weights, room, &split))
+        wanted(
+            &conversation,
+            &overlay(segments),
+            &look(&weights, room, &split),
+        )
     }
 
     #[test]

@@ -132,6 +132,16 @@ impl<'a> Survey<'a> {
         }
     }
 
+    /// Tokens that could go without hiding anything.
+    pub fn clearable(&self) -> u64 {
+        self.offer(&[]).items.iter().map(|item| item.frees).sum()
+    }
+
+    /// Tokens of each message, as it is shown.
+    pub fn weights(&self) -> &[u64] {
+        &self.weights.messages
+    }
+
     /// What the summary that lies ready would save.
     fn closing(&self, messages: &[u64]) -> Option<Closing> {
         let segment = self.settings.closing.as_ref()?;

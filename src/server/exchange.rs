@@ -22,6 +22,7 @@ use super::respond::Failure;
 use super::retry;
 use super::story::{Story, id_header};
 use super::tenant;
+use crate::compactor::sender::Sender;
 use crate::config::models::Models;
 use crate::metrics::Metrics;
 use crate::upstream::{RequestBody, ResponseBody, Upstream};
@@ -190,10 +191,19 @@ async fn view(worker: &Worker, route: Route, parts: &Parts, bytes: Bytes) -> Ver
         hint: crate::views::tenants::hint(&tenant, &parts.headers),
         counts: route == Route::CountTokens,
         wish: headers::wish(&parts.headers),
+        sender: Some(sender(parts)),
+        instructions: headers::instructions(&parts.headers),
         tenant,
         bytes,
     };
     views.prepare(asked).await
+}
+
+/// In whose name calls of our own may be made for a request.
+fn sender(parts: &Parts) -> Sender {
+    let mut headers = parts.headers.clone();
+    headers::strip_request(&mut headers);
+    Sender::new(headers, &parts.uri)
 }
 
 /// Readdresses the request: same method, path, query, end-to-end headers, body.
@@ -248,7 +258,8 @@ fn relay(
     headers::strip_response(&mut parts.headers);
     let silence = worker.upstream.idle_limit();
     // The request's bytes are not needed any more; the answer may take minutes.
-    let sent = prepared.map(|prepared| Sent::from(*prepared));
+    let views = &worker.shared.views;
+    let sent = prepared.map(|prepared| views.sent(*prepared, parts.status, &parts.headers));
     if let Some(sent) = &sent {
         describe(&mut parts.headers, sent);
     }
@@ -269,6 +280,9 @@ fn relay(
 fn describe(headers: &mut HeaderMap, sent: &Sent) {
     if let Some(notice) = sent.notice {
         headers.insert(headers::NOTICE, HeaderValue::from_static(notice));
+    }
+    if let Some(breaker) = sent.breaker {
+        headers.insert(headers::BREAKER, HeaderValue::from_static(breaker));
     }
     let rows = [
         (headers::SESSION, &sent.session),

@@ -23,6 +23,12 @@ pub const VIEW: HeaderName = HeaderName::from_static("x-longhaul-view");
 pub const COMPACTION: HeaderName = HeaderName::from_static("x-longhaul-compaction");
 /// The response header that says what a person should know, in a word.
 pub const NOTICE: HeaderName = HeaderName::from_static("x-longhaul-notice");
+/// The response header that says that summaries are not asked for.
+pub const BREAKER: HeaderName = HeaderName::from_static("x-longhaul-breaker");
+/// The request header that says what a summary should mind.
+const INSTRUCTIONS: HeaderName = HeaderName::from_static("x-longhaul-instructions");
+/// The longest such instructions that are taken.
+const INSTRUCTIONS_LIMIT: usize = 16 * 1024;
 /// The request header by which a client wishes for a pass, or against one.
 const COMPACT: HeaderName = HeaderName::from_static("x-longhaul-compact");
 const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
@@ -49,6 +55,13 @@ pub fn wish(headers: &HeaderMap) -> Wish {
         b"now" => Wish::Now,
         _ => Wish::None,
     }
+}
+
+/// What a client wishes of a summary; what is not text, or too long, is nothing.
+pub fn instructions(headers: &HeaderMap) -> Option<String> {
+    let text = std::str::from_utf8(headers.get(INSTRUCTIONS)?.as_bytes()).ok()?;
+    let text = text.trim();
+    (!text.is_empty() && text.len() <= INSTRUCTIONS_LIMIT).then(|| text.to_owned())
 }
 
 /// Announces a beta, beside those the client announces.

@@ -182,7 +182,11 @@ impl Witness for Telling {
 
     fn ended(mut self, outcome: Outcome) {
         if let (true, Some(sent)) = (self.status.is_success(), &mut self.sent) {
-            self.story.shared.views.ended(sent, &outcome.reply);
+            let views = &self.story.shared.views;
+            views.ended(sent, &outcome.reply);
+            if let Some(preparation) = sent.preparation(&outcome.reply) {
+                views.prepare_summary(preparation);
+            }
         }
         let sent = self.sent.as_ref();
         self.story

@@ -6,27 +6,26 @@
 //! streams: what could go, what the policy takes of it, the view that would give,
 //! and whether the API will accept it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::build::{COUNTING, of_body, taken_apart};
 use super::prepare::Prepared;
 use super::recognise::Recognised;
+use super::summarise::segment;
 use super::{Fault, Turn, Views, compute};
-use crate::config::SplitBy;
+use crate::compactor::errand::Finished;
 use crate::engine::cache_marks::Basis;
 use crate::engine::chain;
-use crate::engine::client_edits::{self, ClearToolUses};
+use crate::engine::client_edits;
 use crate::engine::conversation::Conversation;
 use crate::engine::ids::ChainHash;
 use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::Overlay;
-use crate::engine::pinned;
 use crate::engine::policy::{Ask, Decision, Offer, Rates, Situation, Trigger, Watermarks, decide};
 use crate::engine::reduce::{Draft, Replacement};
-use crate::engine::request::Facts;
-use crate::engine::split::{Split, Strategy};
-use crate::engine::tiers::{Clears, Inputs, Settings, Survey, Trims};
+use crate::engine::tiers::{Settings, Survey};
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Kind;
 use crate::wire::scan::Span;
@@ -74,8 +73,10 @@ impl Views {
         prepared: &mut Prepared,
         asked: Option<Ask>,
         archives: bool,
+        ready: Option<&(Arc<Finished>, bool)>,
     ) -> Result<Option<(Checked, Turn<'_>)>, Fault> {
-        let situation = self.situation(prepared, asked);
+        let mut situation = self.situation(prepared, asked);
+        situation.ready = ready.map(|(_, heals)| *heals);
         let from = first_new(prepared);
         if let Err(rest) = situation.urge()
             && !self.has_oversized(prepared, from)
@@ -85,7 +86,8 @@ impl Views {
             return Ok(None);
         }
         let turn = self.turn(prepared.recognised.bytes.len()).await;
-        let look = self.look(prepared, situation, from, archives);
+        let ready = ready.map(|(finished, _)| finished.as_ref());
+        let look = self.look(prepared, situation, from, archives, ready);
         let recognised = prepared.recognised.clone();
         let overlay = prepared.overlay.as_ref();
         let current = overlay.map(|(_, overlay)| overlay.clone());
@@ -122,7 +124,7 @@ impl Views {
     }
 
     /// The numbers that the policy goes by.
-    fn situation(&self, prepared: &Prepared, asked: Option<Ask>) -> Situation {
+    pub(super) fn situation(&self, prepared: &Prepared, asked: Option<Ask>) -> Situation {
         let model = &prepared.recognised.facts.model;
         let known = self.config.models.lookup(model);
         let usable = self.usable(model);
@@ -168,132 +170,31 @@ impl Views {
         }
     }
 
-    fn look(&self, prepared: &Prepared, situation: Situation, from: usize, archives: bool) -> Look {
-        let facts = &prepared.recognised.facts;
-        let factor = self.learned.factor(&facts.model);
-        let (_, size) = prepared.figures.sizes().unwrap_or_default();
-        let ours = prepared.overlay.as_ref();
-        let ours: usize = ours.map_or(0, |(_, overlay)| {
-            let segments = overlay.segments.iter();
-            segments.map(|segment| segment.block.len()).sum()
-        });
-        let base = factor.tokens(size.base.raw) + ours as u64 / 4;
-        let theirs = facts.clears.as_ref();
-        let theirs = theirs.filter(|_| matches!(situation.asked, Some(Ask::Client { .. })));
+    fn look(
+        &self,
+        prepared: &Prepared,
+        situation: Situation,
+        from: usize,
+        archives: bool,
+        ready: Option<&Finished>,
+    ) -> Look {
+        let model = &prepared.recognised.facts.model;
+        let (mut settings, base) = self.tiers(prepared, &situation, archives);
+        settings.closing = ready.map(segment);
         Look {
-            settings: Settings {
-                clears: theirs
-                    .map(as_asked)
-                    .or_else(|| self.clears())
-                    .map(|clears| Clears {
-                        exclude_tools: self.excluded(facts),
-                        ..clears
-                    }),
-                trim: self.trims(),
-                split: self.split(&facts.model, &situation, base),
-                closing: None,
-                pins: Some(self.pins()),
-                max_segments: self.config.policy.max_segments,
-                binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
-                manual_thinking: facts.manual_thinking,
-                archives,
-            },
+            settings,
             base,
-            fits: self.room(&facts.model),
+            fits: self.room(model),
             bytes: (prepared.view.size(), self.config.window.bytes),
             from,
             anchor: prepared.anchor,
-            factor,
+            factor: self.learned.factor(model),
             living: prepared
                 .figures
                 .trail
                 .living(self.now().0, prepared.figures.lifetime),
             situation,
         }
-    }
-
-    /// How much of the newest part stays, by configuration. No strategy keeps a
-    /// view above the watermark that starts passes, nor one that was refused
-    /// above the size that is tried next.
-    fn split(&self, model: &str, situation: &Situation, base: u64) -> Split {
-        let (policy, split) = (&self.config.policy, &self.config.split);
-        let watermarks = &situation.watermarks;
-        let refused = situation.too_many_bytes || situation.asked == Some(Ask::Reactive);
-        let most = if refused {
-            watermarks.floor
-        } else {
-            watermarks.clear_at
-        };
-        let budget = split.turn_budget.of(self.usable(model));
-        let budget = budget
-            .max(split.turn_clamp.least)
-            .min(split.turn_clamp.most);
-        Split {
-            strategy: match policy.split {
-                SplitBy::RecentTurns => Strategy::RecentTurns {
-                    turns: split.recent_turns,
-                    budget,
-                },
-                SplitBy::TokenFraction => Strategy::TokenFraction {
-                    share: split.token_fraction,
-                },
-                SplitBy::UserMessages => Strategy::UserMessages {
-                    words: split.user_tokens,
-                    turn_budget: budget,
-                },
-                SplitBy::TailMessages => Strategy::TailMessages,
-            },
-            tail_messages: policy.tail_messages,
-            most: most.saturating_sub(base),
-        }
-    }
-
-    /// How much is pinned, by configuration.
-    pub(super) fn pins(&self) -> pinned::Settings {
-        let pin = &self.config.pin;
-        pinned::Settings {
-            user_tokens: pin.user_tokens,
-            files: pin.files,
-            errors: pin.errors,
-        }
-    }
-
-    /// How results are trimmed, by configuration.
-    pub(super) fn trims(&self) -> Option<Trims> {
-        let trim = &self.config.trim;
-        let kept = trim.tools.iter();
-        trim.enabled.then(|| Trims {
-            max_chars: trim.max_chars,
-            tools: kept
-                .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
-                .collect(),
-        })
-    }
-
-    /// Tools whose results nobody wants touched: neither who runs this nor who
-    /// asks, whatever starts a pass.
-    fn excluded(&self, facts: &Facts) -> Vec<String> {
-        let theirs = facts
-            .clears
-            .as_ref()
-            .map_or(&[][..], |asked| asked.excluded());
-        let ours = &self.config.clear.exclude_tools;
-        ours.iter().chain(theirs).cloned().collect()
-    }
-
-    /// How results are cleared, by configuration.
-    fn clears(&self) -> Option<Clears> {
-        let clear = &self.config.clear;
-        clear.enabled.then(|| Clears {
-            keep_tool_uses: clear.keep_tool_uses,
-            exclude_tools: Vec::new(),
-            supersede: clear.supersede,
-            inputs: if clear.clear_inputs {
-                Inputs::All
-            } else {
-                Inputs::None
-            },
-        })
     }
 
     /// Whether it is time for the clearing that a client asks for, where that is
@@ -329,16 +230,6 @@ impl Views {
             })
         };
         trim.enabled && (from..conversation.len()).any(large)
-    }
-}
-
-/// How results are cleared, as a client asks for it.
-fn as_asked(clears: &ClearToolUses) -> Clears {
-    Clears {
-        keep_tool_uses: clears.keep(),
-        exclude_tools: Vec::new(),
-        supersede: false,
-        inputs: clears.inputs(),
     }
 }
 

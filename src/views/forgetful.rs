@@ -181,6 +181,8 @@ pub(super) fn worked() -> Vec<Value> {
 pub(super) async fn prepared(views: &Views, messages: &[Value], wish: Wish) -> Box<Prepared> {
     let body = json!({"model": "m", "max_tokens": 9, "messages": messages}).to_string();
     let asked = Asked {
+        sender: None,
+        instructions: None,
         bytes: Bytes::from(body),
         counts: false,
         wish,

@@ -24,8 +24,11 @@ pub mod prepare;
 pub mod recognise;
 pub mod refused;
 mod rereads;
+mod settings;
 mod shared_base;
+mod staging;
 pub mod standing;
+pub mod summarise;
 mod take_over;
 pub mod tenants;
 pub mod wishes;
@@ -40,6 +43,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
+use crate::compactor::Compactor;
 use crate::config::Config;
 use crate::engine::ids::{LineageId, OverlayId};
 use crate::engine::overlay::Unreadable;
@@ -53,6 +57,7 @@ use learned::{Learned, Note};
 use overlays::Overlays;
 use rereads::Removed;
 use shared_base::SharedBase;
+use staging::Staging;
 use tenants::Tenants;
 use wishes::Wishes;
 
@@ -110,6 +115,8 @@ pub struct Views {
     overlays: Overlays,
     removed: Removed,
     bases: SharedBase,
+    staging: Staging,
+    compactor: Option<Arc<Compactor>>,
     learned: Learned,
     wishes: Wishes,
     /// Whose requests are whose.
@@ -143,6 +150,8 @@ impl Views {
             overlays: Overlays::default(),
             removed: Removed::default(),
             bases: SharedBase::default(),
+            staging: Staging::default(),
+            compactor: None,
             learned: Learned::default(),
             wishes: Wishes::default(),
             tenants,
@@ -162,6 +171,13 @@ impl Views {
             Err(error) => tracing::warn!(%error, "what was learned before cannot be read"),
         }
         views
+    }
+
+    /// The same, with summaries.
+    #[must_use]
+    pub fn with_compactor(mut self, compactor: Arc<Compactor>) -> Self {
+        self.compactor = Some(compactor);
+        self
     }
 
     /// What the process-wide settings are.
@@ -217,6 +233,9 @@ impl Views {
 
     /// Writes everything out.
     pub async fn close(&self) {
+        if let Some(compactor) = &self.compactor {
+            compactor.close().await;
+        }
         self.tasks.close();
         self.tasks.wait().await;
         if let Err(error) = self.writer.flush().await {

@@ -5,9 +5,12 @@
 //! waited for. A reply may take minutes, so of the request only what is to be
 //! remembered is kept meanwhile, and none of its bytes.
 
+use http::{HeaderMap, StatusCode};
+
 use super::Views;
 use super::learned::Quirk;
 use super::prepare::Prepared;
+use super::summarise::Preparation;
 use crate::config::models::Prices;
 use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;
@@ -40,6 +43,10 @@ pub struct Sent {
     pub report: Option<Report>,
     /// Something the client should know, in a word.
     pub notice: Option<&'static str>,
+    /// The state of the session's breaker, where it is worth telling.
+    pub breaker: Option<&'static str>,
+    /// A summary that is to be prepared once the reply has come.
+    preparation: Option<Box<Preparation>>,
     /// The session, for the log.
     pub session: String,
     /// The view, for the log.
@@ -70,6 +77,8 @@ impl From<Prepared> for Sent {
             remembers: prepared.remembers,
             estimate: prepared.sent.tokens,
             report: report(&prepared),
+            breaker: Views::breaker_word(&prepared),
+            preparation: None,
             notice: prepared.figures.course.thrashing.then_some("thrash"),
             session: prepared.session(),
             shape: prepared.shape(),
@@ -105,12 +114,34 @@ fn report(prepared: &Prepared) -> Option<Report> {
 }
 
 impl Sent {
+    /// What a summary is to be prepared from, once the reply has come whole.
+    pub fn preparation(&mut self, reply: &Reply) -> Option<Preparation> {
+        let preparation = self.preparation.take();
+        preparation.filter(|_| reply.complete).map(|boxed| *boxed)
+    }
+
     fn size(&self) -> Size {
         self.figures.sizes().unwrap_or_default().1
     }
 }
 
 impl Views {
+    /// A request was sent and answered so. Its bytes are let go, unless a summary
+    /// is to be made from them.
+    pub fn sent(&self, mut prepared: Prepared, status: StatusCode, answer: &HeaderMap) -> Sent {
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            self.hush(&prepared, answer);
+        }
+        let preparation = status
+            .is_success()
+            .then(|| self.preparation(&mut prepared))
+            .flatten();
+        Sent {
+            preparation: preparation.map(Box::new),
+            ..Sent::from(prepared)
+        }
+    }
+
     /// A reply has begun: the plan stands.
     pub fn began(&self, sent: &mut Sent, reply: &Reply) {
         for quirk in std::mem::take(&mut sent.lessons) {

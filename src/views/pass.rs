@@ -32,9 +32,24 @@ impl Views {
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
         let archives = self.config.journal.enabled;
-        let Some((checked, _turn)) = self.consider(prepared, asked, archives).await? else {
+        let mut ready = self.staged(prepared);
+        let considered = self.consider(prepared, asked, archives, ready.as_ref());
+        let Some((mut checked, mut turn)) = considered.await? else {
             return Ok(());
         };
+        // A summary is worth a wait; others should not wait for it too.
+        if checked.draft.freed.truncated.is_some() {
+            drop(turn.take());
+            if ready.is_none() && self.wait_for_summary(prepared).await {
+                ready = self.staged(prepared);
+                let considered = self.consider(prepared, asked, archives, ready.as_ref());
+                if let Some(again) = considered.await? {
+                    (checked, turn) = again;
+                }
+            }
+        }
+        let _turn = turn;
+        let taken = checked.draft.freed.summed_up.is_some();
         let before = prepared.sent.tokens;
         let (trigger, freed) = (checked.trigger.label(), checked.draft.freed);
         let outcome = if self.config.policy.mode == Mode::Observe {
@@ -52,6 +67,10 @@ impl Views {
                 self.metrics.removed(kind, tokens, before);
             }
             prepared.kinds = kinds(freed).map(|(kind, _)| kind).collect();
+        }
+        if taken || (ready.is_some() && freed.truncated.is_some()) {
+            // Taken, or of no more use: what is hidden now is something else.
+            self.staging.forget(prepared.lineage);
         }
         outcome.map(|_| ())
     }
@@ -206,7 +225,10 @@ impl Views {
 
     /// Makes a view smaller for once: nothing is committed or remembered.
     pub(super) async fn reduce_once(&self, prepared: &mut Prepared) {
-        let reduced = match self.consider(prepared, Some(Ask::Reactive), false).await {
+        let reduced = match self
+            .consider(prepared, Some(Ask::Reactive), false, None)
+            .await
+        {
             Ok(Some((checked, _turn))) => {
                 prepared.kinds = kinds(checked.draft.freed).map(|(kind, _)| kind).collect();
                 let overlay = Arc::new(checked.draft.overlay);
@@ -259,6 +281,7 @@ fn kinds(freed: Freed) -> impl Iterator<Item = (&'static str, u64)> {
     let kinds = [
         ("clear", freed.cleared),
         ("trim", freed.trimmed),
+        ("summary", freed.summed_up),
         ("truncate", freed.truncated),
     ];
     kinds

@@ -16,6 +16,7 @@ use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
 use super::wishes::Wished;
 use super::{Fault, Views, compute};
+use crate::compactor::sender::Sender;
 use crate::config::{Mode, Threads};
 use crate::engine::accounts::Sending;
 use crate::engine::chain;
@@ -56,6 +57,10 @@ pub struct Asked {
     pub tenant: Arc<str>,
     /// Which session the client says it is of.
     pub hint: Option<Hint>,
+    /// In whose name a summary may be asked for; none: in nobody's.
+    pub sender: Option<Sender>,
+    /// What the client wishes of a summary.
+    pub instructions: Option<String>,
 }
 
 /// What is to be done with a request.
@@ -93,6 +98,10 @@ pub struct Prepared {
     pub(super) sending: Sending,
     /// Another session keeps its system and tools in the cache.
     pub(super) base_is_shared: bool,
+    /// In whose name a summary may be asked for.
+    pub(super) sender: Option<Sender>,
+    /// What the client wishes of one.
+    pub(super) instructions: Option<String>,
     /// Whether it may be remembered.
     pub(super) remembers: bool,
     /// Tokens of the history, and of the view.

@@ -10,12 +10,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use tokio::time::Instant;
 
 use super::Views;
 use super::prepare::Prepared;
 use super::recognise::Recognised;
 use super::staging::{Stage, Staged};
+use crate::compactor::client::left_alone;
 use crate::compactor::errand::{Cached, Errand, Finished, id};
 use crate::compactor::sender::Sender;
 use crate::compactor::{Boarding, Compactor};
@@ -85,7 +87,9 @@ impl Views {
 
     /// Notes what has become of the session's summary, and takes what lies ready.
     pub(super) fn staged(&self, prepared: &mut Prepared) -> Option<(Arc<Finished>, bool)> {
-        let (stage, permit) = self.staging.look(prepared.lineage, &prepared.recognised.swifts);
+        let (stage, permit) = self
+            .staging
+            .look(prepared.lineage, &prepared.recognised.swifts);
         let event = match (&stage, permit) {
             (_, None) => None,
             (Stage::Ready(..), Some(_)) => Some(Event::Succeeded),
@@ -100,7 +104,11 @@ impl Views {
         match stage {
             Stage::Ready(finished, heals) => Some((finished, heals)),
             Stage::Failed(failure) => {
-                let outcome = if failure == Failure::Shut { "abandoned" } else { "failed" };
+                let outcome = if failure == Failure::Shut {
+                    "abandoned"
+                } else {
+                    "failed"
+                };
                 self.metrics.compaction("summary", "budget", outcome);
                 None
             }
@@ -166,7 +174,10 @@ impl Views {
         let (tiers, base) = self.tiers(prepared, &situation, archives);
         Some(Preparation {
             recognised: prepared.recognised.clone(),
-            overlay: prepared.overlay.as_ref().map(|(_, overlay)| overlay.clone()),
+            overlay: prepared
+                .overlay
+                .as_ref()
+                .map(|(_, overlay)| overlay.clone()),
             lineage: prepared.lineage,
             split: tiers.split.clone(),
             base,
@@ -188,7 +199,7 @@ impl Views {
     }
 
     /// Begins to prepare a summary, in the background.
-    pub(super) fn prepare_summary(self: &Arc<Self>, preparation: Preparation) {
+    pub fn prepare_summary(self: &Arc<Self>, preparation: Preparation) {
         let views = self.clone();
         let work = async move {
             let lineage = preparation.lineage;
@@ -226,13 +237,18 @@ impl Views {
             permit: Some(*permit),
             boarding: Boarding::landed(Err(Failure::Shut)),
         };
-        let all: Vec<SegmentId> = std::iter::once(named.id).chain(named.as_good.iter().copied()).collect();
+        let all: Vec<SegmentId> = std::iter::once(named.id)
+            .chain(named.as_good.iter().copied())
+            .collect();
         if let Some((_, finished)) = compactor.stored(&all).await {
             staged.span.end = finished.to as usize;
             staged.end = *recognised.swifts.get(staged.span.end.checked_sub(1)?)?;
             staged.boarding = Boarding::landed(Ok(finished));
         } else {
-            let shown = preparation.overlay.as_ref().map_or(0, |overlay| overlay.cut as usize);
+            let shown = preparation
+                .overlay
+                .as_ref()
+                .map_or(0, |overlay| overlay.cut as usize);
             let cached = (!must && named.wanted.span.start >= shown).then(|| Cached {
                 pieces: preparation.pieces.clone(),
                 beta: preparation.beta,
@@ -272,7 +288,9 @@ impl Views {
         }
         let deadline = self.config.summarizer.deadline;
         let until = Instant::from_std(prepared.begun) + deadline;
-        let (stage, permit) = self.staging.look(prepared.lineage, &prepared.recognised.swifts);
+        let (stage, permit) = self
+            .staging
+            .look(prepared.lineage, &prepared.recognised.swifts);
         if let Some(permit) = permit {
             self.note_outcome(prepared, Event::Withdrawn(permit));
         }
@@ -296,6 +314,14 @@ impl Views {
         matches!(landed, Some(Ok(_)))
     }
 
+    /// A conversation was told to slow down: nothing else is asked beside it.
+    pub(super) fn hush(&self, prepared: &Prepared, answer: &HeaderMap) {
+        if let (Some(compactor), Some(sender)) = (&self.compactor, &prepared.sender) {
+            let asked = left_alone(answer);
+            compactor.gates.hush(sender.digest(), asked);
+        }
+    }
+
     /// The settings that a summary depends on.
     fn digest(&self, instructions: Option<&str>) -> [u8; 32] {
         let (summarizer, pin) = (&self.config.summarizer, &self.config.pin);
@@ -303,8 +329,16 @@ impl Views {
         let parts = [
             summarizer.instructions.as_str(),
             instructions.unwrap_or_default(),
-            if summarizer.replace_prompt { "replaces" } else { "" },
-            if self.config.journal.enabled { "archives" } else { "" },
+            if summarizer.replace_prompt {
+                "replaces"
+            } else {
+                ""
+            },
+            if self.config.journal.enabled {
+                "archives"
+            } else {
+                ""
+            },
         ];
         for part in parts {
             hasher.update(part.as_bytes());
@@ -386,7 +420,11 @@ fn name(
     let left = pins.user_tokens.saturating_sub(words);
     Some(Named {
         id: named(wanted.span.end)?,
-        as_good: wanted.as_good.iter().filter_map(|end| named(*end)).collect(),
+        as_good: wanted
+            .as_good
+            .iter()
+            .filter_map(|end| named(*end))
+            .collect(),
         end: *recognised.swifts.get(wanted.span.end.checked_sub(1)?)?,
         earlier,
         pins: pinned::Settings {

@@ -98,6 +98,8 @@ impl Views {
             own: standing.is_some_and(|standing| standing.own),
             sending,
             base_is_shared,
+            sender: asked.sender.clone(),
+            instructions: asked.instructions.clone(),
             remembers: !asked.counts,
             original,
             sent,

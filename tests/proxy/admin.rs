@@ -153,6 +153,7 @@ fn an_address_in_use_is_a_clear_error() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let surroundings = longhaul::app::Surroundings {
         admin_token: None,
+        summarizer_key: None,
         proxies: hyper_util::client::proxy::matcher::Matcher::builder().build(),
         clock: longhaul::clock::Clock::default(),
     };

@@ -36,5 +36,6 @@ mod random;
 mod reuse;
 mod streaming;
 mod streams;
+mod summaries;
 mod tls;
 mod views;

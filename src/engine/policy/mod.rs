@@ -292,23 +292,22 @@ impl Situation {
         match () {
             () if heals && (cold || !self.in_loop) => Some((Trigger::Heal, Urge::Swap)),
             () if cold => Some((Trigger::Temporal, Urge::Swap)),
-            () if self.projected() >= self.watermarks.summarize_at => {
-                Some((Trigger::Budget, Urge::SwapIfItPays))
-            }
+            () if self.is_due() => Some((Trigger::Budget, Urge::SwapIfItPays)),
             () => None,
         }
+    }
+
+    /// Whether the conversation is about to be past the watermark from which on
+    /// summaries are prepared.
+    pub fn is_due(&self) -> bool {
+        self.projected() >= self.watermarks.summarize_at
     }
 
     /// Whether a summary should be prepared, given how much could go without
     /// one: the conversation is about to need it, and nothing lighter will do.
     pub fn prepares(&self, clearable: u64) -> bool {
-        let Watermarks {
-            summarize_at,
-            floor,
-            ..
-        } = self.watermarks;
-        self.projected() >= summarize_at
-            && self.size.saturating_sub(clearable) > floor
+        self.is_due()
+            && self.size.saturating_sub(clearable) > self.watermarks.floor
             && !self.course.thrashes(self.thrash_limit)
             && self.will_be_full()
     }

@@ -51,6 +51,10 @@ impl Proxy {
             // However busy the machine is, a story is told to its end.
             environment.push(("LONGHAUL_STORE__TIMEOUT".to_owned(), "20s".to_owned()));
         }
+        if !file.contains("[summarizer]") {
+            // No model is asked but by the stories that are about that.
+            environment.push(("LONGHAUL_SUMMARIZER__MODE".to_owned(), "off".to_owned()));
+        }
         let sources = Sources {
             file: Some(path),
             environment,
@@ -79,6 +83,7 @@ impl Proxy {
                 let proxies = Matcher::builder().build();
                 let surroundings = Surroundings {
                     admin_token: None,
+                    summarizer_key: None,
                     proxies,
                     clock,
                 };

@@ -1,0 +1,147 @@
+//! What the tiers go by, for one request: the configuration, and what its client
+//! asks for.
+
+use super::Views;
+use super::prepare::Prepared;
+use crate::config::SplitBy;
+use crate::engine::client_edits::ClearToolUses;
+use crate::engine::pinned;
+use crate::engine::policy::{Ask, Situation};
+use crate::engine::request::Facts;
+use crate::engine::split::{Split, Strategy};
+use crate::engine::tiers::{Clears, Inputs, Settings, Trims};
+
+impl Views {
+    /// The settings of the tiers, and the tokens of what is no message of the
+    /// client's: system, tools and segments.
+    pub(super) fn tiers(
+        &self,
+        prepared: &Prepared,
+        situation: &Situation,
+        archives: bool,
+    ) -> (Settings, u64) {
+        let facts = &prepared.recognised.facts;
+        let factor = self.learned.factor(&facts.model);
+        let (_, size) = prepared.figures.sizes().unwrap_or_default();
+        let ours = prepared.overlay.as_ref();
+        let ours: usize = ours.map_or(0, |(_, overlay)| {
+            let segments = overlay.segments.iter();
+            segments.map(|segment| segment.block.len()).sum()
+        });
+        let base = factor.tokens(size.base.raw) + ours as u64 / 4;
+        let theirs = facts.clears.as_ref();
+        let theirs = theirs.filter(|_| matches!(situation.asked, Some(Ask::Client { .. })));
+        let settings = Settings {
+            clears: theirs
+                .map(as_asked)
+                .or_else(|| self.clears())
+                .map(|clears| Clears {
+                    exclude_tools: self.excluded(facts),
+                    ..clears
+                }),
+            trim: self.trims(),
+            split: self.split(&facts.model, situation, base),
+            closing: None,
+            pins: Some(self.pins()),
+            max_segments: self.config.policy.max_segments,
+            binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
+            manual_thinking: facts.manual_thinking,
+            archives,
+        };
+        (settings, base)
+    }
+
+    /// How much of the newest part stays, by configuration. No strategy keeps a
+    /// view above the watermark that starts passes, nor one that was refused
+    /// above the size that is tried next.
+    fn split(&self, model: &str, situation: &Situation, base: u64) -> Split {
+        let (policy, split) = (&self.config.policy, &self.config.split);
+        let watermarks = &situation.watermarks;
+        let refused = situation.too_many_bytes || situation.asked == Some(Ask::Reactive);
+        let most = if refused {
+            watermarks.floor
+        } else {
+            watermarks.clear_at
+        };
+        let budget = split.turn_budget.of(self.usable(model));
+        let budget = budget
+            .max(split.turn_clamp.least)
+            .min(split.turn_clamp.most);
+        Split {
+            strategy: match policy.split {
+                SplitBy::RecentTurns => Strategy::RecentTurns {
+                    turns: split.recent_turns,
+                    budget,
+                },
+                SplitBy::TokenFraction => Strategy::TokenFraction {
+                    share: split.token_fraction,
+                },
+                SplitBy::UserMessages => Strategy::UserMessages {
+                    words: split.user_tokens,
+                    turn_budget: budget,
+                },
+                SplitBy::TailMessages => Strategy::TailMessages,
+            },
+            tail_messages: policy.tail_messages,
+            most: most.saturating_sub(base),
+        }
+    }
+
+    /// How much is pinned, by configuration.
+    pub(super) fn pins(&self) -> pinned::Settings {
+        let pin = &self.config.pin;
+        pinned::Settings {
+            user_tokens: pin.user_tokens,
+            files: pin.files,
+            errors: pin.errors,
+        }
+    }
+
+    /// How results are trimmed, by configuration.
+    pub(super) fn trims(&self) -> Option<Trims> {
+        let trim = &self.config.trim;
+        let kept = trim.tools.iter();
+        trim.enabled.then(|| Trims {
+            max_chars: trim.max_chars,
+            tools: kept
+                .map(|(name, keep)| (name.clone(), (keep.head, keep.tail)))
+                .collect(),
+        })
+    }
+
+    /// Tools whose results nobody wants touched: neither who runs this nor who
+    /// asks, whatever starts a pass.
+    fn excluded(&self, facts: &Facts) -> Vec<String> {
+        let theirs = facts
+            .clears
+            .as_ref()
+            .map_or(&[][..], |asked| asked.excluded());
+        let ours = &self.config.clear.exclude_tools;
+        ours.iter().chain(theirs).cloned().collect()
+    }
+
+    /// How results are cleared, by configuration.
+    fn clears(&self) -> Option<Clears> {
+        let clear = &self.config.clear;
+        clear.enabled.then(|| Clears {
+            keep_tool_uses: clear.keep_tool_uses,
+            exclude_tools: Vec::new(),
+            supersede: clear.supersede,
+            inputs: if clear.clear_inputs {
+                Inputs::All
+            } else {
+                Inputs::None
+            },
+        })
+    }
+}
+
+/// How results are cleared, as a client asks for it.
+fn as_asked(clears: &ClearToolUses) -> Clears {
+    Clears {
+        keep_tool_uses: clears.keep(),
+        exclude_tools: Vec::new(),
+        supersede: false,
+        inputs: clears.inputs(),
+    }
+}

@@ -1,0 +1,5 @@
+//! Summaries: a session outlives its window, whatever its summarizer does.
+
+mod stage;
+
+mod basics;
