@@ -6,7 +6,8 @@ use super::play::Run;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
     Tokens(u64),
-    /// This share of what the session grows to if nothing is cleared.
+    /// This share of what the session grows to if nothing is cleared, unless that
+    /// is less than anybody would give it.
     OfPeak(f64),
 }
 
@@ -20,6 +21,9 @@ pub struct Setting {
     /// The rest of the proxy's configuration.
     pub file: &'static str,
 }
+
+/// The smallest budget: five times what system and tools take alone.
+const SMALLEST: u64 = 60_000;
 
 /// No tier but clearing.
 const CLEAR: &str = "[trim]\nenabled = false\n";
@@ -86,7 +90,7 @@ impl Setting {
     pub fn budget(&self, none: &Run) -> u64 {
         match self.budget {
             Budget::Tokens(tokens) => tokens,
-            Budget::OfPeak(share) => (none.peak() as f64 * share) as u64,
+            Budget::OfPeak(share) => ((none.peak() as f64 * share) as u64).max(SMALLEST),
         }
     }
 }
