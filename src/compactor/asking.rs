@@ -51,6 +51,8 @@ pub enum Way {
     Model(String),
     /// The same in parts.
     InParts(String),
+    /// The API itself.
+    Native,
 }
 
 impl Way {
@@ -58,6 +60,7 @@ impl Way {
     pub fn label(&self) -> &'static str {
         match self {
             Self::Fork => "fork",
+            Self::Native => "native",
             Self::Model(_) | Self::InParts(_) => "model",
         }
     }
@@ -65,10 +68,18 @@ impl Way {
     /// The model that is asked.
     pub fn model<'a>(&'a self, errand: &'a Errand) -> &'a str {
         match self {
-            Self::Fork => &errand.model,
+            Self::Fork | Self::Native => &errand.model,
             Self::Model(model) | Self::InParts(model) => model,
         }
     }
+}
+
+/// What an attempt gave.
+pub struct Written {
+    /// What it says.
+    pub narrative: Narrative,
+    /// The API's own block, as JSON.
+    pub block: Option<String>,
 }
 
 /// Why an attempt failed.
@@ -142,22 +153,27 @@ impl Compactor {
         way: &Way,
         refused: Option<&Problem>,
         until: Instant,
-    ) -> Result<Narrative, Failed> {
-        match way {
-            Way::Fork => self.fork(errand, refused, until).await,
+    ) -> Result<Written, Failed> {
+        let narrative = match way {
+            Way::Native => return self.natively(errand, refused, until).await,
+            Way::Fork => self.fork(errand, refused, until).await?,
             Way::Model(model) => {
                 let whole = errand.span.clone();
                 let asked = Asked::new(self, errand, model, until);
-                asked.part(whole, refused).await
+                asked.part(whole, refused).await?
             }
             Way::InParts(model) => {
                 let asked = Asked::new(self, errand, model, until);
-                asked.in_parts(refused).await
+                asked.in_parts(refused).await?
             }
-        }
+        };
+        Ok(Written {
+            narrative,
+            block: None,
+        })
     }
 
-    fn wishes<'a>(&'a self, errand: &'a Errand) -> Wishes<'a> {
+    pub(super) fn wishes<'a>(&'a self, errand: &'a Errand) -> Wishes<'a> {
         Wishes {
             configured: &self.config.summarizer.instructions,
             replaces: self.config.summarizer.replace_prompt,
@@ -186,7 +202,7 @@ impl Compactor {
         });
         let body = forked(cached, &instruction, self.config.summarizer.max_tokens);
         let body = body.ok_or(Failure::Unsupported)?;
-        let (to, headers) = errand.sender.again(&self.base, cached.beta);
+        let (to, headers) = errand.sender.again(&self.base, &cached.betas);
         let mut call = Call { to, headers, body };
         let mut said = self.call(&call, &errand.model, until).await?;
         if said.stop_reason == "tool_use" {
@@ -200,7 +216,12 @@ impl Compactor {
     }
 
     /// Makes a call and accounts for it.
-    async fn call(&self, call: &Call, model: &str, until: Instant) -> Result<Said, Failed> {
+    pub(super) async fn call(
+        &self,
+        call: &Call,
+        model: &str,
+        until: Instant,
+    ) -> Result<Said, Failed> {
         let left = until.saturating_duration_since(Instant::now());
         let within = left.min(self.config.summarizer.timeout);
         if within.is_zero() {

@@ -36,11 +36,12 @@ impl Said {
         let mut message: Value = serde_json::from_slice(body).ok()?;
         let mut reply = Reply::default();
         reply.read_message(body);
+        let usage = usage(&message).unwrap_or(reply.usage);
         let content = message.get_mut("content")?.as_array_mut()?;
         Some(Self {
             content: std::mem::take(content),
             stop_reason: reply.stop_reason?,
-            usage: reply.usage,
+            usage,
         })
     }
 
@@ -59,6 +60,22 @@ impl Said {
         let mut blocks = self.content.iter();
         blocks.find(|block| block["type"] == "compaction" && block["content"].is_string())
     }
+}
+
+/// What an answer of several rounds is billed as: the usage names only some.
+fn usage(message: &Value) -> Option<Usage> {
+    let rounds = message.pointer("/usage/iterations")?.as_array()?;
+    let sum = |name: &str| {
+        let counts = rounds.iter().filter_map(|round| round[name].as_u64());
+        Some(counts.sum())
+    };
+    Some(Usage {
+        input: sum("input_tokens"),
+        cache_write: sum("cache_creation_input_tokens"),
+        cache_write_1h: None,
+        cache_read: sum("cache_read_input_tokens"),
+        output: sum("output_tokens"),
+    })
 }
 
 /// Why a call brought nothing.

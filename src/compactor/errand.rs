@@ -38,6 +38,9 @@ pub struct Errand {
     pub instructions: Option<String>,
     /// Who pays.
     pub sender: Sender,
+    /// The API may be asked for a summary of its own: how many messages of the
+    /// cached request stand before the tail.
+    pub native: Option<usize>,
     /// How much is pinned.
     pub pins: pinned::Settings,
     /// What is left out is kept, and may be promised.
@@ -49,8 +52,8 @@ pub struct Errand {
 pub struct Cached {
     /// Its bytes, in pieces.
     pub pieces: Vec<Bytes>,
-    /// A beta that it needs besides the client's.
-    pub beta: Option<&'static str>,
+    /// The betas that it needs besides the client's.
+    pub betas: Vec<&'static str>,
     /// Tokens of it.
     pub tokens: u64,
 }
@@ -89,6 +92,10 @@ pub struct Finished {
     pub block: String,
     /// Tokens of the user's own words in it.
     pub pinned: u64,
+    /// The API's own summary of everything before its end, as JSON; then the
+    /// text block is what is pinned, and may be empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
 }
 
 impl Finished {
@@ -101,7 +108,15 @@ impl Finished {
             to: count(span.end),
             block,
             pinned,
+            native: None,
         }
+    }
+
+    /// A summary of the API's own.
+    #[must_use]
+    pub fn by_the_api(mut self, block: String) -> Self {
+        self.native = Some(block);
+        self
     }
 
     /// The stored form.
@@ -113,7 +128,8 @@ impl Finished {
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let finished: Self = serde_json::from_slice(bytes).ok()?;
         let is_block = serde_json::from_str::<serde_json::Value>(&finished.block)
-            .is_ok_and(|block| block["type"] == "text");
+            .is_ok_and(|block| block["type"] == "text")
+            || (finished.native.is_some() && finished.block.is_empty());
         (finished.version <= VERSION && finished.from < finished.to && is_block).then_some(finished)
     }
 }

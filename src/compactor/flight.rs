@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Compactor;
-use super::asking::{Failed, Way, tokens};
+use super::asking::{Failed, Way, Written, tokens};
 use super::errand::{Errand, Finished};
 use crate::config::SummarizerMode;
 use crate::engine::accounts::cost;
@@ -19,7 +19,7 @@ use crate::engine::breaker::Event;
 use crate::engine::pinned::pinned;
 use crate::engine::policy::Pico;
 use crate::engine::recovery::{Failure, Means, Next, Tried};
-use crate::engine::summary::Narrative;
+use crate::engine::stub::quoted;
 use crate::engine::summary::check::{Problem, Source, check};
 use crate::engine::summary::segment;
 use crate::store::Moment;
@@ -70,7 +70,7 @@ impl Compactor {
         loop {
             let attempt = self.attempt(errand, way, refused.as_ref(), until).await;
             let failed = match attempt {
-                Ok(narrative) => match self.judge(errand, narrative).await {
+                Ok(written) => match self.judge(errand, written).await {
                     Ok(finished) => return Ok(finished),
                     Err(failed) => failed,
                 },
@@ -96,7 +96,7 @@ impl Compactor {
                 Next::Repair => refused = problem,
                 Next::InParts => {
                     let model = match &*way {
-                        Way::Fork => self.config.summarizer.model.clone(),
+                        Way::Fork | Way::Native => self.config.summarizer.model.clone(),
                         Way::Model(model) | Way::InParts(model) => model.clone(),
                     };
                     *way = Way::InParts(model);
@@ -122,6 +122,9 @@ impl Compactor {
     /// the conversation's own.
     fn fallback(&self, errand: &Errand, way: &Way) -> Option<Way> {
         let summarizer = &self.config.summarizer;
+        if *way == Way::Native {
+            return Some(self.without_native(errand));
+        }
         let others = [
             (*way == Way::Fork).then(|| summarizer.model.clone()),
             summarizer.fallback.clone(),
@@ -135,6 +138,13 @@ impl Compactor {
 
     /// How a summary is asked for first.
     fn way(&self, errand: &Errand) -> Way {
+        match errand.native {
+            Some(_) => Way::Native,
+            None => self.without_native(errand),
+        }
+    }
+
+    fn without_native(&self, errand: &Errand) -> Way {
         let summarizer = &self.config.summarizer;
         let record = || self.from_record(errand, summarizer.model.clone());
         match (summarizer.mode, &errand.cached) {
@@ -196,9 +206,9 @@ impl Compactor {
     }
 
     /// Holds a narrative against what it was made from.
-    async fn judge(&self, errand: &Arc<Errand>, narrative: Narrative) -> Result<Finished, Failed> {
+    async fn judge(&self, errand: &Arc<Errand>, written: Written) -> Result<Finished, Failed> {
         let errand = errand.clone();
-        let judged = tokio::task::spawn_blocking(move || judge(&errand, &narrative));
+        let judged = tokio::task::spawn_blocking(move || judge(&errand, written));
         judged
             .await
             .unwrap_or_else(|_| Err(Failure::Malformed.into()))
@@ -219,13 +229,18 @@ impl Compactor {
     }
 }
 
-fn judge(errand: &Errand, narrative: &Narrative) -> Result<Finished, Failed> {
+fn judge(errand: &Errand, written: Written) -> Result<Finished, Failed> {
+    let Written { narrative, block } = written;
+    let narrative = &narrative;
     let conversation = errand.conversation();
     let span = errand.span.clone();
     let mut source = Source::of(&conversation, 0..span.end);
     source.add(&errand.earlier);
     source.add(errand.instructions.as_deref().unwrap_or_default());
     check(narrative, &source, span.len())?;
+    if let Some(native) = block {
+        return Ok(by_the_api(errand, native));
+    }
     let pins = pinned(&conversation, span.clone(), errand.pins);
     let count = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
     let reference = errand
@@ -247,6 +262,19 @@ fn judge(errand: &Errand, narrative: &Narrative) -> Result<Finished, Failed> {
         return Err(Failure::StillTooLarge.into());
     }
     Ok(Finished::new(&span, block, pins.user_tokens()))
+}
+
+/// The API's own summary, with what is pinned of everything before its end.
+fn by_the_api(errand: &Errand, block: String) -> Finished {
+    let conversation = errand.conversation();
+    let pins = pinned(&conversation, 0..errand.span.end, errand.pins);
+    let text = segment::pinned(&pins.text());
+    let note = match text.trim() {
+        "" => String::new(),
+        text => format!(r#"{{"type":"text","text":{}}}"#, quoted(text)),
+    };
+    let span = 0..errand.span.end;
+    Finished::new(&span, note, pins.user_tokens()).by_the_api(block)
 }
 
 /// How long a flight may take that nobody waits for, for each call of it.

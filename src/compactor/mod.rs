@@ -11,6 +11,7 @@
 //! | in whose name | `sender` |
 //! | one call | `client` |
 //! | one attempt | `asking` |
+//! | the API's own summary | `native` |
 //! | attempts until one holds | `flight` |
 //! | may anybody be asked | `gates` |
 
@@ -19,6 +20,7 @@ pub mod client;
 pub mod errand;
 mod flight;
 pub mod gates;
+mod native;
 pub mod sender;
 mod windows;
 
@@ -42,6 +44,7 @@ use crate::store::Store;
 use client::Client;
 use errand::{Errand, Finished};
 use gates::{Gate, Gates};
+use native::Refusers;
 use sender::Elsewhere;
 use windows::Windows;
 
@@ -81,6 +84,8 @@ pub struct Compactor {
     /// Who may be asked.
     pub gates: Gates,
     windows: Windows,
+    /// The models that do not sum up by themselves.
+    pub refusers: Refusers,
     flights: Mutex<HashMap<SegmentId, Boarding>>,
     background: Handle,
     tasks: TaskTracker,
@@ -148,6 +153,7 @@ impl Compactor {
             clock,
             gates,
             windows: Windows::default(),
+            refusers: Refusers::default(),
             flights: Mutex::default(),
             background: Handle::current(),
             tasks: TaskTracker::new(),

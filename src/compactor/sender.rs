@@ -70,11 +70,11 @@ impl Sender {
         hasher.finalize().into()
     }
 
-    /// The target and headers of the client's own request once more, with this
-    /// beta besides those it announces.
-    pub fn again(&self, base: &Uri, beta: Option<&str>) -> (Uri, HeaderMap) {
+    /// The target and headers of the client's own request once more, with these
+    /// betas besides those it announces.
+    pub fn again(&self, base: &Uri, betas: &[&str]) -> (Uri, HeaderMap) {
         let mut headers = self.headers.clone();
-        if let Some(beta) = beta {
+        for beta in betas {
             announce(&mut headers, beta);
         }
         headers.insert(header::CONTENT_TYPE, json());
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn the_client_s_request_once_more_says_all_that_the_client_said() {
         let base = "https://api.example/v2/".parse().unwrap();
-        let (to, headers) = sender().again(&base, Some("compact-2026-09-04"));
+        let (to, headers) = sender().again(&base, &["compact-2026-09-04"]);
         assert_eq!(to, "https://api.example/v2/v1/messages?beta=true");
         assert_eq!(said(&headers, "anthropic-version"), ["2026-10-21"]);
         let betas = ["a-1, oauth-2025-04-20", "compact-2026-09-04"];

@@ -46,6 +46,7 @@ pub use serving::{Admin, Journal, Limits, Log, Recall, Store, Tenant, Tls};
 pub use sources::{Flags, Sources};
 pub use summarizer::{Breaker, Summarizer};
 
+use crate::wire::native::BETA as COMPACTION;
 use crate::wire::report::CLEAR_TOOL_USES;
 use std::path::PathBuf;
 
@@ -108,6 +109,13 @@ impl Config {
     pub fn performs_clear(&self) -> bool {
         let features = self.upstream_features.as_deref();
         features.is_some_and(|known| known.iter().all(|name| name != CLEAR_TOOL_USES))
+    }
+
+    /// Whether upstream may be asked for a summary of its own. Where nothing is
+    /// said it is tried.
+    pub fn has_compaction(&self) -> bool {
+        let features = self.upstream_features.as_deref();
+        features.is_none_or(|known| known.iter().any(|name| name == COMPACTION))
     }
 }
 

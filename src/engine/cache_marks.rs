@@ -267,6 +267,7 @@ fn shown(conversation: &Conversation<'_>, overlay: &Overlay) -> Vec<Shown> {
             let survives = match overlay.change_at(at, block) {
                 None => true,
                 Some(Change::Payload(_)) => !mark.is_nested,
+                Some(Change::Append(_)) => true,
                 Some(Change::Block(_) | Change::Gone) => false,
             };
             if survives && mark.value.of(bytes) != NONE {
@@ -299,6 +300,10 @@ fn eligible_up_to(
             return None;
         }
         let shown = conversation.message(at)?;
+        if shown.is_string && !overlay.edits_of(at).is_empty() {
+            // It is a block already, made by the overlay.
+            continue;
+        }
         if shown.is_string {
             let is_empty = is_blank(shown.content.of(conversation.bytes()));
             if !is_empty {

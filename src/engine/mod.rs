@@ -19,6 +19,7 @@ pub mod legal;
 #[cfg(test)]
 mod mark_properties;
 pub mod measure;
+pub mod native;
 pub mod overlay;
 pub mod pinned;
 pub mod policy;

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{ChainHash, OverlayId};
 
-/// The version that is written.
-const VERSION: u32 = 1;
+/// The newest version, and the one that is written where nothing needs a newer.
+const VERSION: u32 = 2;
+const PLAIN: u32 = 1;
 
 /// What a view shows in place of what the client sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,6 +27,9 @@ pub struct Overlay {
     pub head: u32,
     /// The first message of the tail. What lies between head and tail is hidden.
     pub cut: u32,
+    /// The API's own summary of everything before the tail, as a block in JSON. It
+    /// stands first, and there is neither head nor segments.
+    pub native: Option<String>,
     /// The messages that stand between head and segments, as JSON, in order.
     pub before: Vec<String>,
     /// What stands for the hidden messages, oldest first.
@@ -87,6 +91,8 @@ pub enum Change {
     Block(String),
     /// The block is left out.
     Gone,
+    /// This block stands behind the message's own.
+    Append(String),
 }
 
 /// The longest text that only stands for what was there.
@@ -124,6 +130,8 @@ struct Stored {
     made_at: u32,
     head: u32,
     cut: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    native: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -140,11 +148,14 @@ struct Stored {
 impl Overlay {
     /// The stored form and its name. `anchor` is the history it was made from.
     pub fn store(&self, anchor: ChainHash) -> Option<(OverlayId, Vec<u8>)> {
+        let appends = |edit: &Edit| matches!(edit.change, Change::Append(_));
+        let newer = self.native.is_some() || self.edits.iter().any(appends);
         let stored = Stored {
-            version: VERSION,
+            version: if newer { VERSION } else { PLAIN },
             made_at: self.made_at,
             head: self.head,
             cut: self.cut,
+            native: self.native.clone(),
             before: self.before.clone(),
             segments: self.segments.clone(),
             after: self.after.clone(),
@@ -173,6 +184,7 @@ impl Overlay {
             made_at: stored.made_at,
             head: stored.head,
             cut: stored.cut,
+            native: stored.native,
             before: stored.before,
             segments: stored.segments,
             after: stored.after,
@@ -230,7 +242,8 @@ impl Overlay {
         };
         self.head <= self.cut
             && self.cut <= self.made_at
-            && self.hides() != self.segments.is_empty()
+            && self.hides() == (self.native.is_some() || !self.segments.is_empty())
+            && (self.native.is_none() || (self.head == 0 && self.segments.is_empty()))
             && self.edits.windows(2).all(order)
             && self
                 .edits
@@ -252,6 +265,7 @@ mod tests {
             made_at: 30,
             head: 1,
             cut: 20,
+            native: None,
             before: vec![r#"{"role":"assistant","content":"x"}"#.into()],
             segments: vec![Segment {
                 block: r#"{"type":"text","text":"é \u0000"}"#.into(),
@@ -282,6 +296,28 @@ mod tests {
         assert_eq!(Overlay::read(&bytes), Ok(example()));
         assert_eq!(example().store(anchor(1)).unwrap().0, id);
         assert_ne!(example().store(anchor(2)).unwrap().0, id);
+    }
+
+    #[test]
+    fn what_an_older_program_can_read_is_written_so_that_it_can() {
+        let version = |overlay: &Overlay| {
+            let (_, bytes) = overlay.store(anchor(1)).unwrap();
+            let stored: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(Overlay::read(&bytes).as_ref(), Ok(overlay));
+            stored["version"].as_u64()
+        };
+        assert_eq!(version(&example()), Some(1));
+        let native = Overlay {
+            head: 0,
+            native: Some(r#"{"type":"compaction","content":"x"}"#.into()),
+            before: Vec::new(),
+            segments: Vec::new(),
+            ..example()
+        };
+        assert_eq!(version(&native), Some(2));
+        let mut appends = example();
+        appends.edits[1].change = Change::Append("{}".into());
+        assert_eq!(version(&appends), Some(2));
     }
 
     #[test]

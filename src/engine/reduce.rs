@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
+use super::native::Native;
 use super::overlay::{Change, Edit, Overlay, Segment};
 use super::pinned;
 use super::split::Split;
@@ -36,6 +37,8 @@ pub(super) const EDITS: usize = 20_000;
 pub struct Orders {
     /// A summary that takes the place of what it sums up.
     pub closing: Option<Segment>,
+    /// The API's own, which takes the place of everything before the tail.
+    pub native: Option<Native>,
     /// What is replaced, in any order.
     pub replacements: Vec<Replacement>,
     /// The size of each message as it is shown, in any unit.
@@ -118,7 +121,12 @@ pub fn reduce(
 ) -> Option<Draft> {
     let mut work = Work::new(conversation, current, tenant, orders);
     let mut freed = Freed::default();
-    if let Some(segment) = &orders.closing {
+    if let Some(native) = &orders.native {
+        let shown = work.shown();
+        if work.close_natively(native) {
+            freed.summed_up = Some(shown.saturating_sub(work.shown()));
+        }
+    } else if let Some(segment) = &orders.closing {
         let shown = work.shown();
         if work.close(segment) {
             freed.summed_up = Some(shown.saturating_sub(work.shown()));
@@ -144,7 +152,8 @@ pub fn reduce(
     let in_loop = conversation.is_in_tool_loop();
     let mut thinking_dropped = 0;
     let mut leaves_unfit_thinking = false;
-    if orders.binds_thinking {
+    // The API's own summary spoils no thinking.
+    if orders.binds_thinking && orders.native.is_none() {
         if in_loop {
             leaves_unfit_thinking = work.thinking_behind(first).next().is_some();
         } else {

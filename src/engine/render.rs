@@ -41,6 +41,9 @@ fn hide(
     segment_mark: &str,
 ) -> Result<Splice, Misfit> {
     let (head, cut) = (overlay.head as usize, overlay.cut as usize);
+    if let Some(block) = &overlay.native {
+        return native(conversation, cut, block, segment_mark);
+    }
     let kept = head.checked_sub(1).and_then(|at| conversation.message(at));
     let kept = kept.ok_or(Misfit(head))?;
     let tail = conversation.message(cut).ok_or(Misfit(cut))?;
@@ -48,6 +51,22 @@ fn hide(
     Ok(Splice::replace(
         kept.span.end()..tail.span.start(),
         format!(",{inserted},"),
+    ))
+}
+
+/// Puts the API's own summary where everything before the tail stands.
+fn native(
+    conversation: &Conversation<'_>,
+    cut: usize,
+    block: &str,
+    mark: &str,
+) -> Result<Splice, Misfit> {
+    let first = conversation.message(0).ok_or(Misfit(0))?;
+    let tail = conversation.message(cut).ok_or(Misfit(cut))?;
+    let inner = block.strip_suffix('}').ok_or(Misfit(0))?;
+    Ok(Splice::replace(
+        first.span.start()..tail.span.start(),
+        format!(r#"{{"role":"assistant","content":[{inner}{mark}}}]}},"#),
     ))
 }
 
@@ -67,6 +86,20 @@ fn inserted(overlay: &Overlay, segment_mark: &str) -> String {
     messages.join(",")
 }
 
+/// Puts a block behind a message's own; a string becomes the block it stands for.
+fn append(blocks: &[Block], message: &Message, block: &str) -> Option<Vec<Splice>> {
+    let content = message.content;
+    if message.is_string {
+        return Some(vec![
+            Splice::insert(content.start(), r#"[{"type":"text","text":"#),
+            Splice::insert(content.end(), format!("}},{block}]")),
+        ]);
+    }
+    let comma = if blocks.is_empty() { "" } else { "," };
+    let bracket = content.end().checked_sub(1)?;
+    Some(vec![Splice::insert(bracket, format!("{comma}{block}"))])
+}
+
 /// Changes the blocks of one message; `None` if it has no such blocks.
 fn edit(
     blocks: &[Block],
@@ -76,6 +109,10 @@ fn edit(
 ) -> Option<()> {
     let mut gone = vec![false; blocks.len()];
     for edit in edits {
+        if let Change::Append(block) = &edit.change {
+            changes.extend(append(blocks, message, block)?);
+            continue;
+        }
         let block = blocks.get(edit.block as usize)?;
         match &edit.change {
             Change::Payload(value) => {
@@ -86,6 +123,8 @@ fn edit(
                 changes.push(Splice::replace(block.span.range(), value.clone()));
             }
             Change::Gone => *gone.get_mut(edit.block as usize)? = true,
+            // Seen to above: it has no block of its own.
+            Change::Append(_) => {}
         }
     }
     if !gone.contains(&true) {
@@ -157,6 +196,7 @@ mod tests {
             made_at: 5,
             head: 1,
             cut: 2,
+            native: None,
             before: vec![r#"{"role":"assistant","content":"ok"}"#.into()],
             segments: ["one", "two"]
                 .map(|text| Segment {

@@ -75,7 +75,8 @@ pub fn wanted(
     let crowded = look.max_segments > 0 && held.len() >= look.max_segments;
     let merges = crowded || (!held.is_empty() && words > look.user_tokens / 4 * 3);
     let from = match lost {
-        _ if merges => head,
+        // What only the API's own summary accounts for is summed up anew.
+        _ if merges || overlay.native.is_some() => head,
         Some(lost) => lost.from as usize,
         None => hidden,
     };

@@ -14,6 +14,7 @@ pub use settings::{Clears, Inputs, Settings, Trims};
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
 use super::ids::{BlobId, ChainHash};
+use super::native::Native;
 use super::overlay::{Change, Overlay, Segment};
 use super::policy::{Closing, Item, Offer};
 use super::reduce::{Draft, Orders, Replacement, reduce};
@@ -144,6 +145,9 @@ impl<'a> Survey<'a> {
 
     /// What the summary that lies ready would save.
     fn closing(&self, messages: &[u64]) -> Option<Closing> {
+        if let Some(native) = &self.settings.native {
+            return Some(self.closing_natively(native, messages));
+        }
         let segment = self.settings.closing.as_ref()?;
         let (from, to) = (segment.from as usize, segment.to as usize);
         let hidden: u64 = messages.get(from..to).unwrap_or(&[]).iter().sum();
@@ -155,7 +159,23 @@ impl<'a> Survey<'a> {
             from,
             to,
             frees: (hidden + held).saturating_sub(ours),
+            alone: false,
         })
+    }
+
+    fn closing_natively(&self, native: &Native, messages: &[u64]) -> Closing {
+        let to = native.to as usize;
+        let hidden: u64 = messages.get(..to).unwrap_or(&[]).iter().sum();
+        let held = self.current.segments.iter().map(|held| &held.block);
+        let held = held.chain(&self.current.native);
+        let held: u64 = held.map(|block| self.weights.of_text(block)).sum();
+        let ours = self.weights.of_text(&native.block) + self.weights.of_text(&native.note);
+        Closing {
+            from: 0,
+            to,
+            frees: (hidden + held).saturating_sub(ours),
+            alone: true,
+        }
     }
 
     /// The input of a call that goes with its result, if it does.
@@ -190,6 +210,7 @@ impl<'a> Survey<'a> {
         fits: u64,
     ) -> Option<Draft> {
         let mut orders = self.orders();
+        orders.native = self.settings.native.clone().filter(|_| summary);
         orders.closing = self.settings.closing.clone().filter(|_| summary);
         orders.replacements = arrivals;
         let taken = take.iter().filter_map(|at| self.candidates.get(*at));
@@ -242,6 +263,7 @@ impl<'a> Survey<'a> {
     fn orders(&self) -> Orders {
         Orders {
             closing: None,
+            native: None,
             pins: self.settings.pins,
             max_segments: self.settings.max_segments,
             text: self.weights.of_each_text(),

@@ -12,6 +12,7 @@ use super::client_edits;
 use super::conversation::Conversation;
 use super::overlay::Overlay;
 use super::render::{Misfit, render};
+use crate::wire::native;
 use crate::wire::scan::{Cursor, says};
 use crate::wire::splice::{Overlap, Splice, joined, splice};
 
@@ -44,6 +45,8 @@ pub struct View {
     pub added_marks: bool,
     /// Upstream is asked to drop thinking; the beta must be announced.
     pub added_drop: bool,
+    /// A summary of the API's own stands in it; the beta must be announced.
+    pub added_native: bool,
     /// Where the last cache mark stands.
     pub marked: Option<Place>,
     /// How long the client's cache lives.
@@ -100,6 +103,7 @@ impl View {
             edited,
             added_marks,
             added_drop,
+            added_native: overlay.native.is_some(),
             marked: last,
             lifetime,
         })
@@ -112,9 +116,17 @@ impl View {
             edited: false,
             added_marks: false,
             added_drop: false,
+            added_native: false,
             marked: None,
             lifetime: None,
         }
+    }
+
+    /// The betas that must be announced with it.
+    pub fn betas(&self) -> Vec<&'static str> {
+        let drop = self.added_drop.then_some(DROP_BETA);
+        let native = self.added_native.then_some(native::BETA);
+        drop.into_iter().chain(native).collect()
     }
 
     /// Its bytes, counted.

@@ -50,7 +50,7 @@ impl Weights {
                     Some(Change::Payload(with) | Change::Block(with)) => {
                         raw_block(&shown_as(with), &mut counter)
                     }
-                    None => {
+                    None | Some(Change::Append(_)) => {
                         images += pictures(conversation, (at, index));
                         raw_block(block.span.of(bytes), &mut counter)
                     }
@@ -96,7 +96,7 @@ impl Weights {
                 let whole = block.span.len() as u64;
                 let payload = block.payload.map_or(0, |payload| payload.len() as u64);
                 let left = match overlay.change_at(at, index) {
-                    None => whole,
+                    None | Some(Change::Append(_)) => whole,
                     Some(Change::Gone) => 0,
                     Some(Change::Block(with)) => with.len() as u64,
                     Some(Change::Payload(with)) => whole - payload + with.len() as u64,

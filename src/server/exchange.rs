@@ -238,8 +238,8 @@ pub fn address_view(
     let headers = outbound.headers_mut();
     headers.remove(CONTENT_LENGTH);
     headers.remove(CONTENT_ENCODING);
-    if view.added_drop {
-        headers::announce_beta(headers, crate::engine::view::DROP_BETA);
+    for beta in view.betas() {
+        headers::announce_beta(headers, beta);
     }
     Ok(outbound)
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::build::{COUNTING, of_body, taken_apart};
+use super::preparation::{native, segment};
 use super::prepare::Prepared;
 use super::recognise::Recognised;
-use super::summarise::segment;
 use super::{Fault, Turn, Views, compute};
 use crate::compactor::errand::Finished;
 use crate::engine::cache_marks::Basis;
@@ -47,6 +47,7 @@ pub(super) struct Checked {
 }
 
 /// What a look at a view needs to know.
+#[derive(Clone)]
 struct Look {
     situation: Situation,
     settings: Settings,
@@ -77,6 +78,7 @@ impl Views {
     ) -> Result<Option<(Checked, Turn<'_>)>, Fault> {
         let mut situation = self.situation(prepared, asked);
         situation.ready = ready.map(|(_, heals)| *heals);
+        situation.native = ready.is_some_and(|(finished, _)| finished.native.is_some());
         let from = first_new(prepared);
         if let Err(rest) = situation.urge()
             && !self.has_oversized(prepared, from)
@@ -163,6 +165,8 @@ impl Views {
             asked,
             switched: prepared.grew_from.is_some() && !prepared.own,
             ready: None,
+            native: false,
+            still: self.staging.stands_still(prepared.lineage),
             in_loop: conversation.is_in_tool_loop(),
             binds_in_loop: known.binds_thinking
                 && conversation.is_in_tool_loop()
@@ -180,7 +184,11 @@ impl Views {
     ) -> Look {
         let model = &prepared.recognised.facts.model;
         let (mut settings, base) = self.tiers(prepared, &situation, archives);
-        settings.closing = ready.map(segment);
+        match ready.map(|finished| (finished, native(finished))) {
+            Some((_, Some(native))) => settings.native = Some(native),
+            Some((finished, None)) => settings.closing = Some(segment(finished)),
+            None => {}
+        }
         Look {
             settings,
             base,
@@ -269,6 +277,15 @@ impl Look {
         situation
     }
 
+    /// The same without the API's own summary, which did not make it small enough.
+    fn without_native(&self) -> Self {
+        let mut look = self.clone();
+        look.settings.native = None;
+        look.situation.native = false;
+        look.situation.ready = None;
+        look
+    }
+
     /// Decides, drafts, and makes sure that the API will take it.
     fn over(
         &self,
@@ -307,6 +324,10 @@ impl Look {
             };
             let (hash, size, bytes) = check(recognised, &conversation, &draft)?;
             let tokens = measure::measure(self.anchor.as_ref(), &size, &self.factor).tokens;
+            let natively = summary && self.settings.native.is_some();
+            if natively && tokens > situation.watermarks.hard_at {
+                return self.without_native().over(recognised, Some(current));
+            }
             // Weights are estimates: what must fit is made to.
             if let Some(wanted) = target
                 && (tokens > self.fits || bytes > self.bytes.1)

@@ -23,13 +23,16 @@ pub enum Quirk {
     NoDrop,
     /// It has refused thinking that does not fit: it enforces the check.
     Enforces,
+    /// To sum a conversation up itself.
+    NoNative,
 }
 
 impl Quirk {
-    const WORDS: [(&'static str, Self); 3] = [
+    const WORDS: [(&'static str, Self); 4] = [
         ("no_marks", Self::NoMarks),
         ("no_drop", Self::NoDrop),
         ("enforces", Self::Enforces),
+        ("no_native", Self::NoNative),
     ];
 
     fn word(self) -> &'static str {

@@ -20,6 +20,7 @@ pub mod learned;
 pub mod observe;
 pub mod overlays;
 pub mod pass;
+pub mod preparation;
 pub mod prepare;
 pub mod recognise;
 pub mod refused;

@@ -9,8 +9,8 @@ use http::{HeaderMap, StatusCode};
 
 use super::Views;
 use super::learned::Quirk;
+use super::preparation::Preparation;
 use super::prepare::Prepared;
-use super::summarise::Preparation;
 use crate::config::models::Prices;
 use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;

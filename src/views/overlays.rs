@@ -108,6 +108,7 @@ fn cost(overlay: &Overlay) -> usize {
     let edits = overlay.edits.iter().map(|edit| match &edit.change {
         Change::Payload(text) | Change::Block(text) => text.len() + EACH,
         Change::Gone => EACH,
+        Change::Append(with) => EACH + with.len(),
     });
     texts.chain(edits).sum::<usize>() + 4 * EACH
 }

@@ -149,6 +149,13 @@ impl Views {
             Refusal::UnknownBeta(_) | Refusal::ExtraField(_) if view.added_drop => {
                 return Some(Rung::NoDrop);
             }
+            // It knew its own summaries once, or is another API now.
+            Refusal::UnknownBeta(_) | Refusal::ExtraField(_)
+                if view.added_native && prepared.may_pass && prepared.shrunk < SHRINKS =>
+            {
+                self.note(self.learned.shown(Quirk::NoNative, model));
+                return Some(Rung::Smaller);
+            }
             _ => {}
         }
         let changed = overlay.is_some();

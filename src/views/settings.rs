@@ -42,6 +42,7 @@ impl Views {
             trim: self.trims(),
             split: self.split(&facts.model, situation, base),
             closing: None,
+            native: None,
             pins: Some(self.pins()),
             max_segments: self.config.policy.max_segments,
             binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,

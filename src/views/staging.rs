@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::compactor::errand::Finished;
 use crate::compactor::{Boarding, Landed};
 use crate::engine::breaker::Permit;
-use crate::engine::ids::LineageId;
+use crate::engine::ids::{LineageId, OverlayId};
 use crate::engine::recovery::Failure;
 use crate::engine::swift::Swift;
 
@@ -28,6 +28,9 @@ pub struct Staged {
     pub end: Swift,
     /// Some of them were left out without an account.
     pub heals: bool,
+    /// The API itself is asked: the overlay that the conversation had then, under
+    /// which alone its summary can be used.
+    pub native: Option<Option<OverlayId>>,
     /// What it was begun with; none once its outcome is noted.
     pub permit: Option<Permit>,
     /// The flight.
@@ -63,6 +66,14 @@ impl Staging {
         self.held().contains_key(&lineage)
     }
 
+    /// Whether the API is at work on one, so that nothing may change before the
+    /// tail.
+    pub fn stands_still(&self, lineage: LineageId) -> bool {
+        let held = self.held();
+        let staged = held.get(&lineage);
+        staged.is_some_and(|staged| staged.native.is_some() && staged.boarding.outcome().is_none())
+    }
+
     /// Takes a summary in.
     pub fn put(&self, lineage: LineageId, staged: Staged) {
         let mut held = self.held();
@@ -77,14 +88,24 @@ impl Staging {
     /// How a session's summary stands, for a history. The permit it was begun
     /// with is given back with its outcome, once. What failed or went astray is
     /// forgotten.
-    pub fn look(&self, lineage: LineageId, swifts: &[Swift]) -> (Stage, Option<Permit>) {
+    pub fn look(
+        &self,
+        lineage: LineageId,
+        swifts: &[Swift],
+        overlay: Option<OverlayId>,
+    ) -> (Stage, Option<Permit>) {
         let mut held = self.held();
         let Some(staged) = held.get_mut(&lineage) else {
             return (Stage::None, None);
         };
         let end = staged.span.end.checked_sub(1);
-        let fits = end.and_then(|end| swifts.get(end)) == Some(&staged.end);
         let outcome: Option<Landed> = staged.boarding.outcome();
+        let native = match &outcome {
+            Some(Ok(finished)) => staged.native.filter(|_| finished.native.is_some()),
+            _ => staged.native,
+        };
+        let fits = end.and_then(|end| swifts.get(end)) == Some(&staged.end)
+            && native.is_none_or(|made_under| made_under == overlay);
         let permit = if outcome.is_some() || !fits {
             staged.permit.take()
         } else {
@@ -133,6 +154,7 @@ mod tests {
             span: 0..1,
             end: swifts("a")[0],
             heals: false,
+            native: None,
             permit: Breaker::default().permit(0, &settings).permit,
             boarding: Boarding::landed(outcome),
         }
@@ -145,12 +167,29 @@ mod tests {
         let block = r#"{"type":"text","text":"x"}"#.to_owned();
         let finished = Arc::new(Finished::new(&(0..1), block, 0));
         staging.put(id, staged(Ok(finished.clone())));
-        let (stage, permit) = staging.look(id, &swifts("a"));
+        let (stage, permit) = staging.look(id, &swifts("a"), None);
         assert!(matches!(stage, Stage::Ready(_, false)) && permit.is_some());
-        let (stage, permit) = staging.look(id, &swifts("a"));
+        let (stage, permit) = staging.look(id, &swifts("a"), None);
         assert!(matches!(stage, Stage::Ready(_, false)) && permit.is_none());
-        let (stage, _) = staging.look(id, &swifts("other"));
+        let (stage, _) = staging.look(id, &swifts("other"), None);
         assert!(matches!(stage, Stage::Astray) && !staging.has(id));
+    }
+
+    #[test]
+    fn the_api_s_own_is_for_the_overlay_it_was_made_under() {
+        let staging = Staging::default();
+        let id = LineageId::beginning(&[1; 32]);
+        let [one, other] = [1, 2].map(|byte| OverlayId::from_bytes([byte; 32]));
+        let finished = Finished::new(&(0..1), String::new(), 0).by_the_api("{}".to_owned());
+        let staged = Staged {
+            native: Some(Some(one)),
+            ..staged(Ok(Arc::new(finished)))
+        };
+        staging.put(id, staged.clone());
+        let (stage, _) = staging.look(id, &swifts("a"), Some(one));
+        assert!(matches!(stage, Stage::Ready(..)));
+        let (stage, _) = staging.look(id, &swifts("a"), Some(other));
+        assert!(matches!(stage, Stage::Astray));
     }
 
     #[test]
@@ -158,8 +197,11 @@ mod tests {
         let staging = Staging::default();
         let id = LineageId::beginning(&[1; 32]);
         staging.put(id, staged(Err(Failure::Timeout)));
-        let (stage, permit) = staging.look(id, &swifts("a"));
+        let (stage, permit) = staging.look(id, &swifts("a"), None);
         assert!(matches!(stage, Stage::Failed(Failure::Timeout)) && permit.is_some());
-        assert!(matches!(staging.look(id, &swifts("a")).0, Stage::None));
+        assert!(matches!(
+            staging.look(id, &swifts("a"), None).0,
+            Stage::None
+        ));
     }
 }

@@ -133,6 +133,10 @@ impl Views {
             None => None,
             Some(id) => Some((id, self.overlay(id).await?)),
         };
+        // The API's own summary is for the model that was asked for it.
+        let foreign = |(_, overlay): &(OverlayId, Arc<Overlay>)| !own && overlay.native.is_some();
+        let overlay = overlay.filter(|held| theirs.is_some() || !foreign(held));
+        let id = overlay.as_ref().map(|(id, _)| *id);
         if !own {
             // Another tokenizer counted, and another cache was filled.
             figures.prompt = None;

@@ -9,62 +9,27 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::HeaderMap;
 use tokio::time::Instant;
 
 use super::Views;
+use super::learned::Quirk;
+use super::preparation::{Preparation, name};
 use super::prepare::Prepared;
-use super::recognise::Recognised;
 use super::staging::{Stage, Staged};
 use crate::compactor::client::left_alone;
-use crate::compactor::errand::{Cached, Errand, Finished, id};
-use crate::compactor::sender::Sender;
+use crate::compactor::errand::{Cached, Errand, Finished};
 use crate::compactor::{Boarding, Compactor};
 use crate::config::{Mode, Style, SummarizerMode};
 use crate::engine::breaker::{Event, Permit, Phase, Settings, Transition};
-use crate::engine::ids::{ChainHash, LineageId, SegmentId};
-use crate::engine::overlay::{Origin, Overlay, Segment};
-use crate::engine::pinned;
+use crate::engine::ids::{LineageId, SegmentId};
+use crate::engine::overlay::Origin;
 use crate::engine::policy::Situation;
 use crate::engine::recovery::Failure;
 use crate::engine::request::Treatment;
-use crate::engine::span::{Look, Wanted, wanted};
-use crate::engine::split::Split;
-use crate::engine::swift::Swift;
-use crate::engine::tiers::Settings as Tiers;
-use crate::engine::tiers::Survey;
-use crate::engine::view::DROP_BETA;
 
 /// Requests after which a trial whose outcome never came counts as lost.
 const TRIAL: u64 = 20;
-
-/// Everything that preparing a summary needs, once the request is on its way.
-pub struct Preparation {
-    recognised: Arc<Recognised>,
-    overlay: Option<Arc<Overlay>>,
-    lineage: LineageId,
-    situation: Situation,
-    tiers: Tiers,
-    split: Split,
-    base: u64,
-    pieces: Vec<Bytes>,
-    beta: Option<&'static str>,
-    tokens: u64,
-    sender: Sender,
-    permit: Permit,
-    instructions: Option<String>,
-}
-
-/// A span, and what a summary of it is called.
-struct Named {
-    wanted: Wanted,
-    id: SegmentId,
-    as_good: Vec<SegmentId>,
-    end: Swift,
-    earlier: String,
-    pins: pinned::Settings,
-}
 
 impl Views {
     /// The compactor, where summaries are made at all.
@@ -87,9 +52,8 @@ impl Views {
 
     /// Notes what has become of the session's summary, and takes what lies ready.
     pub(super) fn staged(&self, prepared: &mut Prepared) -> Option<(Arc<Finished>, bool)> {
-        let (stage, permit) = self
-            .staging
-            .look(prepared.lineage, &prepared.recognised.swifts);
+        self.note_refusers();
+        let (stage, permit) = self.look_at_stage(prepared);
         let event = match (&stage, permit) {
             (_, None) => None,
             (Stage::Ready(..), Some(_)) => Some(Event::Succeeded),
@@ -118,6 +82,36 @@ impl Views {
             }
             Stage::None | Stage::Flying(_) => None,
         }
+    }
+
+    fn look_at_stage(&self, prepared: &Prepared) -> (Stage, Option<Permit>) {
+        let overlay = prepared.overlay.as_ref().map(|(id, _)| *id);
+        let swifts = &prepared.recognised.swifts;
+        self.staging.look(prepared.lineage, swifts, overlay)
+    }
+
+    /// Remembers which models do not sum up by themselves.
+    fn note_refusers(&self) {
+        let refusers = self.compactor.as_ref().map(|c| c.refusers.take());
+        for model in refusers.into_iter().flatten() {
+            self.note(self.learned.shown(Quirk::NoNative, &model));
+        }
+    }
+
+    /// Whether the API itself is asked: where a summary of ours would spoil
+    /// thinking that the model still has.
+    fn asks_the_api(&self, prepared: &Prepared) -> bool {
+        let facts = &prepared.recognised.facts;
+        let binds = self.config.models.lookup(&facts.model).binds_thinking;
+        let wanted = match self.config.summarizer.mode {
+            SummarizerMode::Native => true,
+            SummarizerMode::Auto => binds && prepared.recognised.conversation().thinks(),
+            SummarizerMode::Fork | SummarizerMode::Model | SummarizerMode::Off => false,
+        };
+        wanted
+            && self.config.has_compaction()
+            && self.config.summarizer.upstream.is_none()
+            && !self.learned.has(Quirk::NoNative, &facts.model)
     }
 
     fn note_outcome(&self, prepared: &mut Prepared, event: Event) {
@@ -182,7 +176,9 @@ impl Views {
             split: tiers.split.clone(),
             base,
             pieces: prepared.view.pieces.clone(),
-            beta: prepared.view.added_drop.then_some(DROP_BETA),
+            overlay_id: prepared.overlay.as_ref().map(|(id, _)| *id),
+            native: self.asks_the_api(prepared),
+            betas: prepared.view.betas(),
             tokens: prepared.sent.tokens,
             instructions: self.instructions(prepared),
             situation,
@@ -234,6 +230,7 @@ impl Views {
             span: named.wanted.span.clone(),
             end: named.end,
             heals: named.wanted.heals,
+            native: named.native.map(|_| preparation.overlay_id),
             permit: Some(*permit),
             boarding: Boarding::landed(Err(Failure::Shut)),
         };
@@ -249,9 +246,11 @@ impl Views {
                 .overlay
                 .as_ref()
                 .map_or(0, |overlay| overlay.cut as usize);
-            let cached = (!must && named.wanted.span.start >= shown).then(|| Cached {
+            let native = named.native;
+            let in_view = native.is_some() || named.wanted.span.start >= shown;
+            let cached = (!must && in_view).then(|| Cached {
                 pieces: preparation.pieces.clone(),
-                beta: preparation.beta,
+                betas: preparation.betas.clone(),
                 tokens: preparation.tokens,
             });
             let errand = Errand {
@@ -264,6 +263,7 @@ impl Views {
                 model: recognised.facts.model.clone(),
                 instructions: preparation.instructions.clone(),
                 sender: preparation.sender.clone(),
+                native,
                 pins: named.pins,
                 archives,
             };
@@ -288,9 +288,7 @@ impl Views {
         }
         let deadline = self.config.summarizer.deadline;
         let until = Instant::from_std(prepared.begun) + deadline;
-        let (stage, permit) = self
-            .staging
-            .look(prepared.lineage, &prepared.recognised.swifts);
+        let (stage, permit) = self.look_at_stage(prepared);
         if let Some(permit) = permit {
             self.note_outcome(prepared, Event::Withdrawn(permit));
         }
@@ -355,82 +353,4 @@ impl Views {
         let phase = prepared.figures.breaker.phase();
         (phase != Phase::Closed).then(|| phase.label())
     }
-}
-
-/// The segment that shows a finished summary.
-pub(super) fn segment(finished: &Finished) -> Segment {
-    Segment {
-        block: finished.block.clone(),
-        from: finished.from,
-        to: finished.to,
-        origin: Origin::Summary,
-        pinned: finished.pinned,
-    }
-}
-
-/// Chooses the span and gives it its name.
-fn name(
-    preparation: &Preparation,
-    must: bool,
-    max_segments: usize,
-    pins: pinned::Settings,
-    settings: &[u8; 32],
-) -> Option<Named> {
-    let Preparation {
-        recognised,
-        overlay,
-        situation,
-        tiers,
-        split,
-        base,
-        ..
-    } = preparation;
-    let conversation = recognised.conversation();
-    let none = Overlay::default();
-    let overlay = overlay.as_deref().unwrap_or(&none);
-    let tenant = crate::engine::chain::start(&recognised.tenant);
-    let tokens = situation.size.saturating_sub(*base);
-    let survey = Survey::new(&conversation, overlay, tenant, tiers, tokens);
-    let clearable = survey.clearable();
-    let needed = must || situation.prepares(clearable);
-    let floor = situation.watermarks.floor.saturating_sub(*base);
-    let look = Look {
-        weights: survey.weights(),
-        room: needed.then_some(floor),
-        split,
-        manual_thinking: recognised.facts.manual_thinking,
-        max_segments,
-        user_tokens: pins.user_tokens,
-    };
-    let wanted = wanted(&conversation, overlay, &look)?;
-    let chain = recognised.whole_chain();
-    let named = |end: usize| {
-        let hash: &ChainHash = chain.get(end.checked_sub(1)?)?;
-        Some(id(*hash, &(wanted.span.start..end), settings))
-    };
-    let before = overlay.segments.iter();
-    let before = before.filter(|held| (held.to as usize) <= wanted.span.start);
-    let (mut earlier, mut words) = (String::new(), 0);
-    for held in before {
-        let block: serde_json::Value = serde_json::from_str(&held.block).unwrap_or_default();
-        earlier.push_str(block["text"].as_str().unwrap_or_default());
-        earlier.push('\n');
-        words += held.pinned;
-    }
-    let left = pins.user_tokens.saturating_sub(words);
-    Some(Named {
-        id: named(wanted.span.end)?,
-        as_good: wanted
-            .as_good
-            .iter()
-            .filter_map(|end| named(*end))
-            .collect(),
-        end: *recognised.swifts.get(wanted.span.end.checked_sub(1)?)?,
-        earlier,
-        pins: pinned::Settings {
-            user_tokens: left.max(pins.user_tokens / 4),
-            ..pins
-        },
-        wanted,
-    })
 }

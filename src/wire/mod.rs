@@ -9,6 +9,7 @@ pub mod canonical;
 pub mod encoding;
 pub mod fork;
 pub mod letters;
+pub mod native;
 pub mod observe;
 mod quote;
 pub mod refusal;

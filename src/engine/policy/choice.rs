@@ -54,6 +54,8 @@ pub struct Closing {
     pub to: usize,
     /// Tokens that are saved.
     pub frees: u64,
+    /// Nothing else may change with it.
+    pub alone: bool,
 }
 
 /// What a gain is reckoned with.
@@ -118,7 +120,16 @@ impl Offer {
     /// written once more, so what is of no use goes with it, and of the rest as
     /// much as it takes to free so much.
     pub(super) fn closing(&self, worth: &Worth, excess: u64) -> Option<Chosen> {
-        let Closing { from, to, frees } = self.closing?;
+        let Closing {
+            from,
+            to,
+            frees,
+            alone,
+        } = self.closing?;
+        if alone {
+            // Nor does it spoil any thinking.
+            return Some(self.changed(from, usize::MAX, frees, Vec::new(), worth));
+        }
         let take = self.until(to, excess.saturating_sub(frees));
         Some(self.changed(from, to, frees, take, worth))
     }

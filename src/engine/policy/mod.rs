@@ -90,6 +90,10 @@ pub struct Situation {
     pub switched: bool,
     /// A summary lies ready; `Some(true)`: of what was left out without one.
     pub ready: Option<bool>,
+    /// It is the API's own, which spoils no thinking and is taken at once.
+    pub native: bool,
+    /// Such a one is under way: nothing that it is made from may change.
+    pub still: bool,
     /// The model is in the middle of its turn.
     pub in_loop: bool,
     /// A change would spoil thinking that cannot be left out before the model's
@@ -277,6 +281,7 @@ impl Situation {
             }
             () if thrash && full => Err(Rest::Thrash),
             () if let Some(urge) = self.swaps() => Ok(urge),
+            () if self.still => Err(Rest::Waits),
             () if self.binds_in_loop && (full || self.cache == Cache::Cold) => Err(Rest::Waits),
             () if self.cache == Cache::Cold => Ok((Trigger::Temporal, Urge::Free)),
             () if full && grown => Ok((Trigger::Budget, Urge::IfItPays)),
@@ -287,6 +292,9 @@ impl Situation {
 
     /// Whether a summary that lies ready is taken.
     fn swaps(&self) -> Option<(Trigger, Urge)> {
+        if self.native {
+            return Some((Trigger::Budget, Urge::Swap));
+        }
         let heals = self.ready.filter(|_| !self.binds_in_loop)?;
         let cold = self.cache == Cache::Cold;
         match () {
@@ -331,6 +339,7 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
                 trigger,
                 summary,
                 must_reach: match urge {
+                    _ if summary && situation.native => None,
                     Urge::Must(target) => Some(target),
                     Urge::All => Some(situation.watermarks.floor),
                     Urge::AllOf(_)
@@ -372,6 +381,7 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<(Chosen, b
     let wanted = match urge {
         Urge::AllOf(_) | Urge::Free | Urge::IfItPays => false,
         Urge::Swap => true,
+        Urge::Must(_) | Urge::All if situation.native => true,
         Urge::Must(_) | Urge::All | Urge::SwapIfItPays => !lighter.as_ref().is_ok_and(reaches),
     };
     let excess = situation.size.saturating_sub(target);

@@ -61,6 +61,8 @@ fn situation(course: &Course) -> Situation {
         asked: None,
         switched: false,
         ready: None,
+        native: false,
+        still: false,
         in_loop: false,
         binds_in_loop: false,
     }
@@ -321,6 +323,7 @@ fn summed_up(size: u64) -> Offer {
             from: 2,
             to: 40,
             frees: 35_000,
+            alone: false,
         }),
         ..offer(size)
     }

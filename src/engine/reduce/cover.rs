@@ -6,7 +6,8 @@
 //! are; one that covers earlier ones takes their place, and stands for the
 //! messages themselves, not for what was said of them.
 
-use super::super::overlay::{Origin, Segment};
+use super::super::native::Native;
+use super::super::overlay::{Change, Origin, Segment};
 use super::super::pinned::{Settings, pinned};
 use super::super::{split, stub};
 use super::{Work, count};
@@ -36,6 +37,44 @@ impl Work<'_> {
         }
         self.leave_out(hidden, to);
         self.cover(segment.clone());
+        true
+    }
+
+    /// Puts the API's own summary in the place of everything before the tail.
+    pub(super) fn close_natively(&mut self, native: &Native) -> bool {
+        let (to, hidden) = (native.to as usize, self.hidden_to());
+        if to <= hidden || !self.is_cut(to) {
+            return false;
+        }
+        let role = |at: usize| self.conversation.message(at).map(|message| message.role);
+        let last = self.conversation.len().checked_sub(1);
+        let last = last.filter(|last| *last >= to && role(*last) == Some(Role::User));
+        let shown = self.overlay.native.is_none();
+        if shown {
+            self.leave_out(0, self.conversation.head());
+        }
+        self.leave_out(hidden, to);
+        let weighs = |text: &str| {
+            let (weight, bytes) = self.orders.text;
+            i64::try_from(text.len() as u64 * weight / bytes.max(1)).unwrap_or(i64::MAX)
+        };
+        let before = self.overlay.native.iter().map(|block| weighs(block));
+        let held = self.overlay.segments.iter();
+        let before: i64 = before.chain(held.map(|held| weighs(&held.block))).sum();
+        self.segments = weighs(&native.block) + weighs(&native.note) - before;
+        self.overlay.native = Some(native.block.clone());
+        self.overlay.head = 0;
+        self.overlay.cut = native.to;
+        self.overlay.segments.clear();
+        self.overlay.before.clear();
+        self.overlay.after.clear();
+        self.edits.retain(|(message, _), _| *message >= native.to);
+        if let Some(last) = last.filter(|_| !native.note.is_empty()) {
+            let place = (count(last), u32::MAX);
+            self.edits
+                .insert(place, Change::Append(native.note.clone()));
+        }
+        self.changes_at((0, 0));
         true
     }
 
@@ -79,6 +118,10 @@ impl Work<'_> {
     /// Where a notice begins: behind the last segment, or, when there are many,
     /// with the notices before it.
     fn notice_from(&self, hidden: usize) -> usize {
+        if self.overlay.native.is_some() {
+            // The API's own summary goes, and with it all account of the rest.
+            return self.conversation.head();
+        }
         let segments = &self.overlay.segments;
         if self.orders.max_segments == 0 || segments.len() < self.orders.max_segments {
             return hidden;
@@ -119,7 +162,8 @@ impl Work<'_> {
         let from = segment.from as usize;
         // A summary of the API's own may have come since, behind what is hidden:
         // it is the head now, and what stands before it is dead, shown or not.
-        if self.overlay.segments.is_empty() || count(head) > self.overlay.cut {
+        let native = self.overlay.native.take().is_some();
+        if native || self.overlay.segments.is_empty() || count(head) > self.overlay.cut {
             let before = (0..head)
                 .rev()
                 .filter_map(role)

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::native::Native;
 use crate::engine::overlay::Segment;
 use crate::engine::pinned;
 use crate::engine::split::Split;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub split: Split,
     /// A summary that lies ready.
     pub closing: Option<Segment>,
+    /// The API's own.
+    pub native: Option<Native>,
     /// How much is pinned in a notice; none: nothing.
     pub pins: Option<pinned::Settings>,
     /// Segments from which on notices are merged.
