@@ -112,26 +112,8 @@ impl App {
         let limits = &config.limits;
         let places = Places::new(limits.connections, metrics.connections.clone());
         let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
-        let store = open_store(config).await?;
-        let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
-        let views = Views::new(
-            store.clone(),
-            writer,
-            config.clone(),
-            metrics.clone(),
-            surroundings.clock.clone(),
-            secret(),
-        )
-        .await;
         let base = base_of(&config.upstream)?;
-        let compactor = Compactor::new(summaries(
-            config,
-            &surroundings,
-            base.clone(),
-            store,
-            &metrics,
-        )?);
-        let views = Arc::new(views.with_compactor(Arc::new(compactor)));
+        let views = make_views(config, &surroundings, &base, &metrics).await?;
         let shared = Arc::new(Shared {
             limits: Limits {
                 body_bytes: limits.body_bytes,
@@ -251,6 +233,24 @@ impl App {
             admin.abort();
         }
     }
+}
+
+/// What makes views, with a store and a way to summaries.
+async fn make_views(
+    config: &Config,
+    surroundings: &Surroundings,
+    base: &Uri,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<Views>, StartError> {
+    let store = open_store(config).await?;
+    let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
+    let clock = surroundings.clock.clone();
+    let (own, counted) = (config.clone(), metrics.clone());
+    let views = Views::new(store.clone(), writer, own, counted, clock, secret()).await;
+    let parts = summaries(config, surroundings, base.clone(), store, metrics)?;
+    Ok(Arc::new(
+        views.with_compactor(Arc::new(Compactor::new(parts))),
+    ))
 }
 
 /// What summaries are made with.

@@ -362,14 +362,15 @@ impl Asked {
 
     async fn ask(&self, system: &str, text: &str) -> Result<Narrative, Failed> {
         let compactor = &self.compactor;
-        let mut body = json!({
-            "model": &*self.model,
-            "max_tokens": compactor.config.summarizer.max_tokens + ROOM_TO_THINK,
-            "system": system,
-            "messages": [{"role": "user", "content": text}],
-        });
+        let max_tokens = compactor.config.summarizer.max_tokens + ROOM_TO_THINK;
+        let mut body = serde_json::Map::new();
+        body.insert("model".to_owned(), json!(&*self.model));
+        body.insert("max_tokens".to_owned(), json!(max_tokens));
+        body.insert("system".to_owned(), json!(system));
+        let asked = json!([{"role": "user", "content": text}]);
+        body.insert("messages".to_owned(), asked);
         if takes_temperature(&self.model, VERSION) {
-            body["temperature"] = json!(0);
+            body.insert("temperature".to_owned(), json!(0));
         }
         let (to, headers) = match &compactor.elsewhere {
             Some(elsewhere) => elsewhere.own(),
@@ -378,7 +379,7 @@ impl Asked {
         let call = Call {
             to,
             headers,
-            body: Bytes::from(body.to_string()),
+            body: Bytes::from(Value::Object(body).to_string()),
         };
         let said = compactor.call(&call, &self.model, self.until).await?;
         narrative(&said)
@@ -407,8 +408,8 @@ fn first_words(content: &[u8]) -> String {
     let value: Value = serde_json::from_slice(content).unwrap_or_default();
     let mut blocks = value.as_array().into_iter().flatten();
     let said = blocks.find_map(|block| {
-        let text = block["text"].as_str().or_else(|| block["content"].as_str());
-        text.or_else(|| block["name"].as_str())
+        let mut said = ["text", "content", "name"].into_iter();
+        said.find_map(|key| block.get(key)?.as_str())
     });
     let said = value.as_str().or(said).unwrap_or_default();
     said.chars().take(200).collect()

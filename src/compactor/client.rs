@@ -50,15 +50,18 @@ impl Said {
         let texts = self
             .content
             .iter()
-            .filter(|block| block["type"] == "text")
-            .filter_map(|block| block["text"].as_str());
+            .filter(|block| block.get("type").is_some_and(|kind| kind == "text"))
+            .filter_map(|block| block.get("text")?.as_str());
         texts.collect::<Vec<_>>().join("\n")
     }
 
     /// The API's own summary, as it came.
     pub fn compaction(&self) -> Option<&Value> {
         let mut blocks = self.content.iter();
-        blocks.find(|block| block["type"] == "compaction" && block["content"].is_string())
+        let is = |block: &Value, kind: &str| block.get("type").is_some_and(|it| it == kind);
+        blocks.find(|block| {
+            is(block, "compaction") && block.get("content").is_some_and(Value::is_string)
+        })
     }
 }
 
@@ -66,7 +69,7 @@ impl Said {
 fn usage(message: &Value) -> Option<Usage> {
     let rounds = message.pointer("/usage/iterations")?.as_array()?;
     let sum = |name: &str| {
-        let counts = rounds.iter().filter_map(|round| round[name].as_u64());
+        let counts = rounds.iter().filter_map(|round| round.get(name)?.as_u64());
         Some(counts.sum())
     };
     Some(Usage {

@@ -128,7 +128,7 @@ impl Finished {
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let finished: Self = serde_json::from_slice(bytes).ok()?;
         let is_block = serde_json::from_str::<serde_json::Value>(&finished.block)
-            .is_ok_and(|block| block["type"] == "text")
+            .is_ok_and(|block| block.get("type").is_some_and(|kind| kind == "text"))
             || (finished.native.is_some() && finished.block.is_empty());
         (finished.version <= VERSION && finished.from < finished.to && is_block).then_some(finished)
     }

@@ -133,7 +133,7 @@ impl Compactor {
         let asked = way.model(errand).to_owned();
         let mut others = others.into_iter().flatten();
         let other = others.find(|other| *other != asked || *way == Way::Fork)?;
-        Some(self.from_record(errand, other))
+        Some(self.by_record(errand, other))
     }
 
     /// How a summary is asked for first.
@@ -146,12 +146,12 @@ impl Compactor {
 
     fn without_native(&self, errand: &Errand) -> Way {
         let summarizer = &self.config.summarizer;
-        let record = || self.from_record(errand, summarizer.model.clone());
+        let record = || self.by_record(errand, summarizer.model.clone());
         match (summarizer.mode, &errand.cached) {
             (SummarizerMode::Fork, Some(_)) => Way::Fork,
-            (SummarizerMode::Fork, None) => self.from_record(errand, errand.model.clone()),
+            (SummarizerMode::Fork, None) => self.by_record(errand, errand.model.clone()),
             (SummarizerMode::Auto | SummarizerMode::Native, Some(cached)) => {
-                let span = self.span_tokens(errand);
+                let span = span_tokens(errand);
                 let fork = self.price(&errand.model, cached.tokens, true);
                 let model = self.price(&summarizer.model, span, false);
                 match (fork, model) {
@@ -165,19 +165,13 @@ impl Compactor {
     }
 
     /// From a record, whole if it fits the model's window.
-    fn from_record(&self, errand: &Errand, model: String) -> Way {
-        let fits = self.span_tokens(errand) < self.window(&model) / 10 * 8;
+    fn by_record(&self, errand: &Errand, model: String) -> Way {
+        let fits = span_tokens(errand) < self.window(&model) / 10 * 8;
         if fits {
             Way::Model(model)
         } else {
             Way::InParts(model)
         }
-    }
-
-    fn span_tokens(&self, errand: &Errand) -> u64 {
-        let messages = errand.body.messages();
-        let span = messages.get(errand.span.clone()).unwrap_or(&[]);
-        tokens(span.iter().map(|message| message.span.len()).sum())
     }
 
     /// What a call costs, about.
@@ -280,4 +274,11 @@ fn by_the_api(errand: &Errand, block: String) -> Finished {
 /// How long a flight may take that nobody waits for, for each call of it.
 pub(super) fn patience(timeout: Duration) -> Duration {
     timeout.saturating_mul(3)
+}
+
+/// Tokens of the messages to be summed up, rather too many.
+fn span_tokens(errand: &Errand) -> u64 {
+    let messages = errand.body.messages();
+    let span = messages.get(errand.span.clone()).unwrap_or(&[]);
+    tokens(span.iter().map(|message| message.span.len()).sum())
 }

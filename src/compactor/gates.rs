@@ -65,7 +65,7 @@ impl Gates {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX)
+        self.clock.now().as_millis()
     }
 
     /// Leave to call a summarizer, if there is any to have.
@@ -103,7 +103,8 @@ impl Gates {
     /// A credential's own conversation is told to slow down.
     pub fn hush(&self, credential: [u8; 32], asked: Option<Duration>) {
         let pause = asked.unwrap_or(QUIET).min(LONGEST);
-        let until = self.now().saturating_add(pause.as_millis() as u64);
+        let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        let until = self.now().saturating_add(pause);
         let mut held = self.held();
         if held.quiet.len() >= MOST {
             held.quiet.clear();

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Compactor;
@@ -46,9 +47,8 @@ impl Compactor {
         refused: Option<&Problem>,
         until: Instant,
     ) -> Result<Written, Failed> {
-        let (cached, messages) = match (&errand.cached, errand.native) {
-            (Some(cached), Some(messages)) => (cached, messages),
-            _ => return Err(Failure::Unsupported.into()),
+        let (Some(cached), Some(messages)) = (&errand.cached, errand.native) else {
+            return Err(Failure::Unsupported.into());
         };
         let ask = Ask {
             wishes: self.wishes(errand),
@@ -72,7 +72,8 @@ impl Compactor {
             .compaction()
             .filter(|_| said.stop_reason == "compaction");
         let block = block.ok_or(Problem::Malformed)?;
-        let narrative = read(block["content"].as_str().unwrap_or_default())?;
+        let text = block.get("content").and_then(Value::as_str);
+        let narrative = read(text.unwrap_or_default())?;
         Ok(Written {
             narrative,
             block: Some(block.to_string()),

@@ -265,9 +265,8 @@ fn shown(conversation: &Conversation<'_>, overlay: &Overlay) -> Vec<Shown> {
         for mark in body.marks(message) {
             let block = body.index_in(message, mark);
             let survives = match overlay.change_at(at, block) {
-                None => true,
+                None | Some(Change::Append(_)) => true,
                 Some(Change::Payload(_)) => !mark.is_nested,
-                Some(Change::Append(_)) => true,
                 Some(Change::Block(_) | Change::Gone) => false,
             };
             if survives && mark.value.of(bytes) != NONE {

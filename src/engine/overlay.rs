@@ -56,6 +56,10 @@ pub struct Segment {
     pub pinned: u64,
 }
 
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that is asked for"
+)]
 fn is_none(tokens: &u64) -> bool {
     *tokens == 0
 }

@@ -231,6 +231,7 @@ fn is_recorded(bytes: &Bytes, before: &Overlay, draft: &Draft) -> Result<(), Tes
         let gone = match edit.change {
             Change::Payload(_) => block.payload.unwrap().range(),
             Change::Block(_) | Change::Gone => block.span.range(),
+            Change::Append(_) => continue,
         };
         prop_assert!(evicted(gone), "{edit:?}");
     }

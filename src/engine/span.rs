@@ -64,16 +64,18 @@ pub fn wanted(
         return None;
     }
     // A summary of the API's own behind what was hidden has made that dead.
-    let held = if (overlay.cut as usize) < head {
+    let segments = if (overlay.cut as usize) < head {
         &[][..]
     } else {
         &overlay.segments
     };
     let hidden = (overlay.cut as usize).max(head);
-    let lost = held.iter().find(|held| held.origin == Origin::Truncated);
-    let words: u64 = held.iter().map(|segment| segment.pinned).sum();
-    let crowded = look.max_segments > 0 && held.len() >= look.max_segments;
-    let merges = crowded || (!held.is_empty() && words > look.user_tokens / 4 * 3);
+    let lost = segments
+        .iter()
+        .find(|held| held.origin == Origin::Truncated);
+    let words: u64 = segments.iter().map(|segment| segment.pinned).sum();
+    let crowded = look.max_segments > 0 && segments.len() >= look.max_segments;
+    let merges = crowded || (!segments.is_empty() && words > look.user_tokens / 4 * 3);
     let from = match lost {
         // What only the API's own summary accounts for is summed up anew.
         _ if merges || overlay.native.is_some() => head,
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_was_left_out_is_made_good_even_if_nothing_else_is_to_be_done() {
-        let segments = vec![
+        let segments = [
             segment(1, 5, Origin::Summary),
             segment(5, 9, Origin::Truncated),
             segment(9, 13, Origin::Summary),

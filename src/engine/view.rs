@@ -36,6 +36,7 @@ pub struct Recipe<'a> {
 
 /// A body that can be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a change of its own")]
 pub struct View {
     /// Its bytes, in pieces.
     pub pieces: Vec<Bytes>,

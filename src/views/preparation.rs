@@ -159,7 +159,8 @@ pub(super) fn name(
     let (mut earlier, mut words) = (String::new(), 0);
     for held in before {
         let block: serde_json::Value = serde_json::from_str(&held.block).unwrap_or_default();
-        earlier.push_str(block["text"].as_str().unwrap_or_default());
+        let text = block.get("text").and_then(serde_json::Value::as_str);
+        earlier.push_str(text.unwrap_or_default());
         earlier.push('\n');
         words += held.pinned;
     }

@@ -28,13 +28,22 @@ pub struct Staged {
     pub end: Swift,
     /// Some of them were left out without an account.
     pub heals: bool,
-    /// The API itself is asked: the overlay that the conversation had then, under
-    /// which alone its summary can be used.
-    pub native: Option<Option<OverlayId>>,
+    /// Who is asked.
+    pub asked: Asked,
     /// What it was begun with; none once its outcome is noted.
     pub permit: Option<Permit>,
     /// The flight.
     pub boarding: Boarding,
+}
+
+/// Who is asked for a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// A model.
+    Model,
+    /// The API itself, under the overlay that the conversation had then: its
+    /// summary can be used under no other.
+    Api(Option<OverlayId>),
 }
 
 /// How a session's summary stands.
@@ -71,7 +80,9 @@ impl Staging {
     pub fn stands_still(&self, lineage: LineageId) -> bool {
         let held = self.held();
         let staged = held.get(&lineage);
-        staged.is_some_and(|staged| staged.native.is_some() && staged.boarding.outcome().is_none())
+        staged.is_some_and(|staged| {
+            staged.asked != Asked::Model && staged.boarding.outcome().is_none()
+        })
     }
 
     /// Takes a summary in.
@@ -100,12 +111,12 @@ impl Staging {
         };
         let end = staged.span.end.checked_sub(1);
         let outcome: Option<Landed> = staged.boarding.outcome();
-        let native = match &outcome {
-            Some(Ok(finished)) => staged.native.filter(|_| finished.native.is_some()),
-            _ => staged.native,
+        let asked = match &outcome {
+            Some(Ok(finished)) if finished.native.is_none() => Asked::Model,
+            _ => staged.asked,
         };
         let fits = end.and_then(|end| swifts.get(end)) == Some(&staged.end)
-            && native.is_none_or(|made_under| made_under == overlay);
+            && (asked == Asked::Model || asked == Asked::Api(overlay));
         let permit = if outcome.is_some() || !fits {
             staged.permit.take()
         } else {
@@ -154,7 +165,7 @@ mod tests {
             span: 0..1,
             end: swifts("a")[0],
             heals: false,
-            native: None,
+            asked: Asked::Model,
             permit: Breaker::default().permit(0, &settings).permit,
             boarding: Boarding::landed(outcome),
         }
@@ -182,7 +193,7 @@ mod tests {
         let [one, other] = [1, 2].map(|byte| OverlayId::from_bytes([byte; 32]));
         let finished = Finished::new(&(0..1), String::new(), 0).by_the_api("{}".to_owned());
         let staged = Staged {
-            native: Some(Some(one)),
+            asked: Asked::Api(Some(one)),
             ..staged(Ok(Arc::new(finished)))
         };
         staging.put(id, staged.clone());

@@ -16,7 +16,7 @@ use super::Views;
 use super::learned::Quirk;
 use super::preparation::{Preparation, name};
 use super::prepare::Prepared;
-use super::staging::{Stage, Staged};
+use super::staging::{Asked, Stage, Staged};
 use crate::compactor::client::left_alone;
 use crate::compactor::errand::{Cached, Errand, Finished};
 use crate::compactor::{Boarding, Compactor};
@@ -180,18 +180,12 @@ impl Views {
             native: self.asks_the_api(prepared),
             betas: prepared.view.betas(),
             tokens: prepared.sent.tokens,
-            instructions: self.instructions(prepared),
+            instructions: instructions(prepared),
             situation,
             tiers,
             sender,
             permit,
         })
-    }
-
-    fn instructions(&self, prepared: &Prepared) -> Option<String> {
-        let wished = prepared.wished.as_ref();
-        let wished = wished.and_then(|wished| wished.instructions.clone());
-        wished.or_else(|| prepared.instructions.clone())
     }
 
     /// Begins to prepare a summary, in the background.
@@ -230,7 +224,10 @@ impl Views {
             span: named.wanted.span.clone(),
             end: named.end,
             heals: named.wanted.heals,
-            native: named.native.map(|_| preparation.overlay_id),
+            asked: match named.native {
+                Some(_) => Asked::Api(preparation.overlay_id),
+                None => Asked::Model,
+            },
             permit: Some(*permit),
             boarding: Boarding::landed(Err(Failure::Shut)),
         };
@@ -353,4 +350,11 @@ impl Views {
         let phase = prepared.figures.breaker.phase();
         (phase != Phase::Closed).then(|| phase.label())
     }
+}
+
+/// What is wished of a summary, by whoever asked for one, or with the request.
+fn instructions(prepared: &Prepared) -> Option<String> {
+    let wished = prepared.wished.as_ref();
+    let wished = wished.and_then(|wished| wished.instructions.clone());
+    wished.or_else(|| prepared.instructions.clone())
 }

@@ -54,15 +54,19 @@ pub fn fork(bytes: &Bytes, body: &Body, instruction: &str, max_tokens: u64) -> O
 /// A request once more, after an answer that called tools instead: each call is
 /// met with an error, so that the next answer is in words.
 pub fn declined(bytes: &Bytes, body: &Body, answer: &[Value], why: &str) -> Option<Bytes> {
-    let calls = answer.iter().filter(|block| block["type"] == "tool_use");
+    let calls = answer.iter().filter(|block| says_type(block, "tool_use"));
     let results: Vec<Value> = calls
-        .map(|call| json!({"type": "tool_result", "tool_use_id": call["id"], "is_error": true, "content": why}))
+        .map(|call| json!({"type": "tool_result", "tool_use_id": call.get("id"), "is_error": true, "content": why}))
         .collect();
     let last = body.messages().last()?;
     let said = json!({"role": "assistant", "content": answer});
     let met = json!({"role": "user", "content": results});
     let more = Splice::insert(last.span.end(), format!(",{said},{met}"));
     splice(bytes, vec![more]).ok().map(|pieces| joined(&pieces))
+}
+
+fn says_type(block: &Value, kind: &str) -> bool {
+    block.get("type").and_then(Value::as_str) == Some(kind)
 }
 
 /// Puts a text block behind the last message's own.
@@ -93,17 +97,18 @@ fn acts(bytes: &Bytes, body: &Body) -> bool {
     };
     let set = |name: &str| value(name).is_some_and(|value| !value.is_null());
     let forced = value("tool_choice").is_some_and(|choice| {
-        let kind = choice["type"].as_str();
+        let kind = choice.get("type").and_then(Value::as_str);
         matches!(kind, Some("any" | "tool"))
     });
-    let formed = value("output_config").is_some_and(|config| !config["format"].is_null());
+    let shaped = value("output_config")
+        .is_some_and(|config| config.get("format").is_some_and(|format| !format.is_null()));
     let tools = value("tools");
     let tools = tools.as_ref().and_then(Value::as_array);
     let server = tools.into_iter().flatten().any(|tool| {
-        let kind = tool["type"].as_str().unwrap_or("");
+        let kind = tool.get("type").and_then(Value::as_str).unwrap_or("");
         SERVER_TOOLS.iter().any(|name| kind.starts_with(name))
     });
-    forced || formed || server || ACTING.iter().any(|name| set(name))
+    forced || shaped || server || ACTING.iter().any(|name| set(name))
 }
 
 /// What thinking may take besides the answer.
@@ -115,8 +120,11 @@ fn thinking_room(bytes: &Bytes, body: &Body) -> u64 {
     let Some(thinking) = thinking else {
         return ADAPTIVE;
     };
-    match thinking["type"].as_str() {
-        Some("enabled") => thinking["budget_tokens"].as_u64().unwrap_or(ADAPTIVE),
+    match thinking.get("type").and_then(Value::as_str) {
+        Some("enabled") => thinking
+            .get("budget_tokens")
+            .and_then(Value::as_u64)
+            .unwrap_or(ADAPTIVE),
         Some("disabled") => 0,
         _ => ADAPTIVE,
     }
@@ -133,7 +141,7 @@ mod tests {
         Some(serde_json::from_slice(&forked).unwrap())
     }
 
-    fn asked(content: Value) -> Value {
+    fn asked(content: &Value) -> Value {
         json!({"model": "m", "max_tokens": 32_000, "stream": true,
             "messages": [{"role": "user", "content": content}]})
     }
@@ -150,7 +158,7 @@ mod tests {
             (json!([]), json!([block])),
         ];
         for (content, expected) in rows {
-            let forked = forked(&asked(content)).unwrap();
+            let forked = forked(&asked(&content)).unwrap();
             assert_eq!(forked["messages"][0]["content"], expected);
             assert_eq!(forked["stream"], false);
             assert_eq!(forked["max_tokens"], 9_192, "with room for thinking");
@@ -178,7 +186,7 @@ mod tests {
             (json!({"type": "disabled"}), 1_000),
             (json!({"type": "adaptive"}), 9_192),
         ] {
-            let mut source = asked(json!("x"));
+            let mut source = asked(&json!("x"));
             source["thinking"] = thinking;
             assert_eq!(forked(&source).unwrap()["max_tokens"], expected);
         }
@@ -198,7 +206,7 @@ mod tests {
             ),
         ];
         for (name, value) in rows {
-            let mut source = asked(json!("x"));
+            let mut source = asked(&json!("x"));
             source[name] = value;
             assert_eq!(forked(&source), None, "{name}");
         }
@@ -210,7 +218,7 @@ mod tests {
                 json!([{"name": "x"}, {"type": "bash_20250124", "name": "bash"}]),
             ),
         ] {
-            let mut source = asked(json!("x"));
+            let mut source = asked(&json!("x"));
             source[name] = value;
             assert!(forked(&source).is_some(), "{name}");
         }
@@ -220,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_calls_tools_is_met_with_errors() {
-        let bytes = Bytes::from(asked(json!("x")).to_string());
+        let bytes = Bytes::from(asked(&json!("x")).to_string());
         let body = Body::split(&bytes).unwrap();
         let answer = [
             json!({"type": "text", "text": "let me look"}),

@@ -61,6 +61,7 @@ pub enum Ask {
 
 /// Everything that a decision goes by.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Situation {
     /// Tokens of the view as it is.
     pub size: u64,

@@ -8,7 +8,7 @@
 
 use super::super::native::Native;
 use super::super::overlay::{Change, Origin, Segment};
-use super::super::pinned::{Settings, pinned};
+use super::super::pinned::{Pinned, Settings, pinned};
 use super::super::{split, stub};
 use super::{Work, count};
 use crate::wire::body::Role;
@@ -27,10 +27,11 @@ impl Work<'_> {
     pub(super) fn close(&mut self, segment: &Segment) -> bool {
         let (from, to) = (segment.from as usize, segment.to as usize);
         let (head, hidden) = (self.conversation.head(), self.hidden_to());
-        let held = &self.overlay.segments;
-        let begins = from == head || from == hidden || held.iter().any(|s| s.from == segment.from);
+        let segments = &self.overlay.segments;
+        let begins =
+            from == head || from == hidden || segments.iter().any(|s| s.from == segment.from);
         let ends = to == hidden
-            || held.iter().any(|s| s.to == segment.to)
+            || segments.iter().any(|s| s.to == segment.to)
             || (to > hidden && self.is_cut(to));
         if head == 0 || from < head || from >= to || !begins || !ends {
             return false;
@@ -59,8 +60,10 @@ impl Work<'_> {
             i64::try_from(text.len() as u64 * weight / bytes.max(1)).unwrap_or(i64::MAX)
         };
         let before = self.overlay.native.iter().map(|block| weighs(block));
-        let held = self.overlay.segments.iter();
-        let before: i64 = before.chain(held.map(|held| weighs(&held.block))).sum();
+        let segments = self.overlay.segments.iter();
+        let before: i64 = before
+            .chain(segments.map(|segment| weighs(&segment.block)))
+            .sum();
         self.segments = weighs(&native.block) + weighs(&native.note) - before;
         self.overlay.native = Some(native.block.clone());
         self.overlay.head = 0;
@@ -103,7 +106,7 @@ impl Work<'_> {
         let from = self.notice_from(hidden);
         let pins = self.pins(from);
         let pinned = pins.map(|pins| pinned(conversation, from..cut, pins));
-        let words = pinned.as_ref().map_or(0, |pinned| pinned.user_tokens());
+        let words = pinned.as_ref().map_or(0, Pinned::user_tokens);
         let text = pinned.map_or_else(String::new, |pinned| pinned.text());
         self.cover(Segment {
             block: stub::truncated(count(from), count(cut), self.orders.archives, &text),
@@ -177,12 +180,12 @@ impl Work<'_> {
         }
         let text = |segment: &Segment| {
             let (weight, bytes) = self.orders.text;
-            let weighs = segment.block.len() as u64 * weight / bytes.max(1);
-            i64::try_from(weighs).unwrap_or(i64::MAX)
+            let whole = segment.block.len() as u64 * weight / bytes.max(1);
+            i64::try_from(whole).unwrap_or(i64::MAX)
         };
         let covered = |held: &Segment| held.from >= segment.from && held.to <= segment.to;
-        let held = self.overlay.segments.iter();
-        let went: i64 = held.filter(|held| covered(held)).map(text).sum();
+        let segments = self.overlay.segments.iter();
+        let went: i64 = segments.filter(|held| covered(held)).map(text).sum();
         self.segments = self.segments.saturating_add(text(&segment)) - went;
         let to = segment.to;
         let segments = &mut self.overlay.segments;
