@@ -4,14 +4,17 @@
 //! # The life of a request
 //!
 //! ```text
-//! client > server > split > identify > measure > render > upstream > relay > client
-//!                               |                   |                   |
-//!                             store          pass, commit         observe > store
+//! client > server > split > identify > measure > decide > render > upstream > relay > client
+//!                               |                    |                           |
+//!                             store           pass, commit                observe > store
+//!                                                    |                           |
+//!                                                    +------- compactor ---------+
 //! ```
 //!
 //! [`server::exchange`] tells it as a list of steps and is the only file that
 //! knows all the others; [`views`] is the part between the body and what goes
-//! upstream. `POST /v1/messages` and its token count are taken in whole, because
+//! upstream, and [`compactor`] makes the summaries that views show, mostly while
+//! nobody waits. `POST /v1/messages` and its token count are taken in whole, because
 //! what they say decides what is forwarded; every other request streams through
 //! in both directions. A view is the client's own bytes with a few stretches
 //! replaced ([`wire::splice`]) by what an overlay holds ([`engine::overlay`]).
@@ -21,7 +24,7 @@
 //! | kind | modules | may do |
 //! |---|---|---|
 //! | pure | [`wire`], [`engine`] | values in, values out: no I/O, clock or randomness |
-//! | shell | [`server`], [`views`], [`store`], [`upstream`] | I/O, no decisions |
+//! | shell | [`server`], [`views`], [`compactor`], [`store`], [`upstream`] | I/O, no decisions |
 //! | edge | [`app`], [`cli`], [`config`], [`metrics`] | wiring |
 //! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
 //!

@@ -34,6 +34,7 @@ fn no_layer_reaches_into_a_layer_it_must_not_know() {
         "crate::store",
         "crate::upstream",
         "crate::views",
+        "crate::compactor",
     ];
     let edge = ["crate::app", "crate::cli", "crate::metrics"];
     let effects = [
@@ -73,6 +74,16 @@ fn no_layer_reaches_into_a_layer_it_must_not_know() {
                 &["crate::sim", "crate::wire"],
             ]
             .concat(),
+        ),
+        (
+            "src/compactor",
+            vec![
+                "crate::server",
+                "crate::views",
+                "crate::app",
+                "crate::cli",
+                "crate::sim",
+            ],
         ),
         (
             "src/views",

@@ -119,3 +119,7 @@ impl Pinned {
 #[cfg(test)]
 #[path = "pinned_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "pinned_work_tests.rs"]
+mod work_tests;

@@ -5,7 +5,7 @@
 //! was made from: a session that has gone another way leaves it behind. All of
 //! this is memory: what is finished is in the store, and is found there again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -63,11 +63,51 @@ pub enum Stage {
 
 /// What is staged, by session.
 #[derive(Default)]
-pub struct Staging(Mutex<HashMap<LineageId, Staged>>);
+pub struct Staging {
+    staged: Mutex<HashMap<LineageId, Staged>>,
+    /// Sessions for which one is just being begun: one at a time.
+    beginning: Mutex<HashSet<LineageId>>,
+}
+
+/// A session's summary is being begun, until this is dropped.
+pub struct Beginning<'a> {
+    staging: &'a Staging,
+    lineage: LineageId,
+}
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        self.staging.beginning().remove(&self.lineage);
+    }
+}
 
 impl Staging {
     fn held(&self) -> MutexGuard<'_, HashMap<LineageId, Staged>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn beginning(&self) -> MutexGuard<'_, HashSet<LineageId>> {
+        self.beginning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether one is just being begun for a session.
+    pub fn is_beginning(&self, lineage: LineageId) -> bool {
+        self.beginning().contains(&lineage)
+    }
+
+    /// Begins one for a session, unless it has one or one is being begun.
+    pub fn begin(&self, lineage: LineageId) -> Option<Beginning<'_>> {
+        if self.has(lineage) || !self.beginning().insert(lineage) {
+            return None;
+        }
+        let beginning = Beginning {
+            staging: self,
+            lineage,
+        };
+        // It may have come in between.
+        (!self.has(lineage)).then_some(beginning)
     }
 
     /// Whether a session has one.

@@ -8,6 +8,7 @@
 //! goes on with the tiers that need no model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::Instant;
@@ -30,6 +31,8 @@ use crate::engine::request::Treatment;
 
 /// Requests after which a trial whose outcome never came counts as lost.
 const TRIAL: u64 = 20;
+/// How long it takes to begin a flight, about.
+const BEGINNING: Duration = Duration::from_millis(10);
 
 impl Views {
     /// The compactor, where summaries are made at all.
@@ -192,18 +195,20 @@ impl Views {
     pub fn prepare_summary(self: &Arc<Self>, preparation: Preparation) {
         let views = self.clone();
         let work = async move {
-            let lineage = preparation.lineage;
-            if !views.staging.has(lineage) {
-                views.stage(preparation, false).await;
-            }
+            views.stage(preparation, false).await;
         };
         self.tasks.spawn_on(work, &self.background);
     }
 
     /// Begins a flight, or boards one; what is waited for then. `must` if a
     /// request cannot be sent without.
-    async fn stage(&self, preparation: Preparation, must: bool) -> Option<Boarding> {
+    async fn stage(&self, mut preparation: Preparation, must: bool) -> Option<Boarding> {
         let compactor = self.summarizer()?.clone();
+        let _beginning = self.staging.begin(preparation.lineage)?;
+        // It may have been refused since the request was sent.
+        self.note_refusers();
+        let model = &preparation.recognised.facts.model;
+        preparation.native &= !self.learned.has(Quirk::NoNative, model);
         let archives = self.config.journal.enabled;
         let settings = self.digest(preparation.instructions.as_deref());
         let (max_segments, pins) = (self.config.policy.max_segments, self.pins());
@@ -285,28 +290,39 @@ impl Views {
         }
         let deadline = self.config.summarizer.deadline;
         let until = Instant::from_std(prepared.begun) + deadline;
-        let (stage, permit) = self.look_at_stage(prepared);
-        if let Some(permit) = permit {
-            self.note_outcome(prepared, Event::Withdrawn(permit));
-        }
-        let boarding = match stage {
-            Stage::Ready(..) => return true,
-            Stage::Flying(boarding) => Some(boarding),
-            Stage::None | Stage::Failed(_) | Stage::Astray => {
-                let situation = self.situation(prepared, None);
-                match self.prepare_with(prepared, situation) {
-                    Some(preparation) => self.stage(preparation, true).await,
-                    None => None,
-                }
-            }
-        };
-        let Some(mut boarding) = boarding else {
-            return false;
+        let Some(mut boarding) = self.boarding(prepared, until).await else {
+            return self.staging.has(prepared.lineage);
         };
         self.metrics.turn_delayed();
         tracing::info!(session = %prepared.lineage, "a request waits for a summary");
         let landed = boarding.wait(until).await;
         matches!(landed, Some(Ok(_)))
+    }
+
+    /// A place on the flight that a request has to wait for; `None` if there is
+    /// none to be had, or if it has landed.
+    async fn boarding(&self, prepared: &mut Prepared, until: Instant) -> Option<Boarding> {
+        loop {
+            let (stage, permit) = self.look_at_stage(prepared);
+            if let Some(permit) = permit {
+                self.note_outcome(prepared, Event::Withdrawn(permit));
+            }
+            match stage {
+                Stage::Ready(..) => return None,
+                Stage::Flying(boarding) => return Some(boarding),
+                Stage::None | Stage::Failed(_) | Stage::Astray => {}
+            }
+            if !self.staging.is_beginning(prepared.lineage) {
+                let situation = self.situation(prepared, None);
+                let preparation = self.prepare_with(prepared, situation)?;
+                return self.stage(preparation, true).await;
+            }
+            // Somebody is about to begin one: that is the one to wait for.
+            tokio::time::sleep(BEGINNING).await;
+            if Instant::now() >= until {
+                return None;
+            }
+        }
     }
 
     /// A conversation was told to slow down: nothing else is asked beside it.
