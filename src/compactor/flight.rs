@@ -70,7 +70,7 @@ impl Compactor {
         loop {
             let attempt = self.attempt(errand, way, refused.as_ref(), until).await;
             let failed = match attempt {
-                Ok(narrative) => match self.judge(errand, narrative).await {
+                Ok(narrative) => match self.judge(errand, way, narrative).await {
                     Ok(finished) => return Ok(finished),
                     Err(failed) => failed,
                 },
@@ -196,9 +196,14 @@ impl Compactor {
     }
 
     /// Holds a narrative against what it was made from.
-    async fn judge(&self, errand: &Arc<Errand>, narrative: Narrative) -> Result<Finished, Failed> {
-        let errand = errand.clone();
-        let judged = tokio::task::spawn_blocking(move || judge(&errand, &narrative));
+    async fn judge(
+        &self,
+        errand: &Arc<Errand>,
+        way: &Way,
+        narrative: Narrative,
+    ) -> Result<Finished, Failed> {
+        let (errand, whole) = (errand.clone(), *way == Way::Fork);
+        let judged = tokio::task::spawn_blocking(move || judge(&errand, whole, &narrative));
         judged
             .await
             .unwrap_or_else(|_| Err(Failure::Malformed.into()))
@@ -219,10 +224,17 @@ impl Compactor {
     }
 }
 
-fn judge(errand: &Errand, narrative: &Narrative) -> Result<Finished, Failed> {
+/// `whole`: the model was given all of the request, not only the span.
+fn judge(errand: &Errand, whole: bool, narrative: &Narrative) -> Result<Finished, Failed> {
     let conversation = errand.conversation();
     let span = errand.span.clone();
-    let mut source = Source::of(&conversation, 0..span.end);
+    let given = if whole { conversation.len() } else { span.end };
+    let mut source = Source::of(&conversation, 0..given);
+    for name in ["system", "tools"].iter().filter(|_| whole) {
+        let field = errand.body.field(&errand.bytes, name);
+        let field = field.and_then(|field| serde_json::from_slice(field.of(&errand.bytes)).ok());
+        source.add_json(&field.unwrap_or_default());
+    }
     source.add(&errand.earlier);
     source.add(errand.instructions.as_deref().unwrap_or_default());
     check(narrative, &source, span.len())?;

@@ -164,6 +164,7 @@ impl Views {
             switched: prepared.grew_from.is_some() && !prepared.own,
             ready: None,
             in_loop: conversation.is_in_tool_loop(),
+            spares: prepared.spares,
             binds_in_loop: known.binds_thinking
                 && conversation.is_in_tool_loop()
                 && conversation.thinks(),

@@ -281,7 +281,8 @@ impl Views {
     }
 
     /// Waits for a summary without which a request would lose its memory, as
-    /// long as one request may wait at all. Whether there is one now.
+    /// long as one request may wait at all. Whether that changes anything: there
+    /// is one now, or there is too little to be summed up.
     pub(super) async fn wait_for_summary(&self, prepared: &mut Prepared) -> bool {
         if self.summarizer().is_none() {
             return false;
@@ -299,15 +300,21 @@ impl Views {
             Stage::Flying(boarding) => Some(boarding),
             Stage::None | Stage::Failed(_) | Stage::Astray => {
                 let situation = self.situation(prepared, None);
-                match self.prepare_with(prepared, situation) {
-                    Some(preparation) => self.stage(preparation, true).await,
-                    None => None,
-                }
+                let Some(preparation) = self.prepare_with(prepared, situation) else {
+                    return false;
+                };
+                let boarding = self.stage(preparation, true).await;
+                prepared.spares = boarding.is_none();
+                boarding
             }
         };
         let Some(mut boarding) = boarding else {
-            return false;
+            return true;
         };
+        // What is finished already is waited for by nobody.
+        if let Some(landed) = boarding.outcome() {
+            return landed.is_ok();
+        }
         self.metrics.turn_delayed();
         tracing::info!(session = %prepared.lineage, "a request waits for a summary");
         let landed = boarding.wait(until).await;
