@@ -3,4 +3,5 @@
 mod stage;
 
 mod basics;
+mod again;
 mod facts;
