@@ -70,7 +70,7 @@ impl Compactor {
         loop {
             let attempt = self.attempt(errand, way, refused.as_ref(), until).await;
             let failed = match attempt {
-                Ok(written) => match self.judge(errand, written).await {
+                Ok(written) => match self.judge(errand, way, written).await {
                     Ok(finished) => return Ok(finished),
                     Err(failed) => failed,
                 },
@@ -200,9 +200,14 @@ impl Compactor {
     }
 
     /// Holds a narrative against what it was made from.
-    async fn judge(&self, errand: &Arc<Errand>, written: Written) -> Result<Finished, Failed> {
-        let errand = errand.clone();
-        let judged = tokio::task::spawn_blocking(move || judge(&errand, written));
+    async fn judge(
+        &self,
+        errand: &Arc<Errand>,
+        way: &Way,
+        written: Written,
+    ) -> Result<Finished, Failed> {
+        let (errand, whole) = (errand.clone(), matches!(way, Way::Fork | Way::Native));
+        let judged = tokio::task::spawn_blocking(move || judge(&errand, whole, written));
         judged
             .await
             .unwrap_or_else(|_| Err(Failure::Malformed.into()))
@@ -223,12 +228,19 @@ impl Compactor {
     }
 }
 
-fn judge(errand: &Errand, written: Written) -> Result<Finished, Failed> {
+/// `whole`: the model was given all of the request, not only the span.
+fn judge(errand: &Errand, whole: bool, written: Written) -> Result<Finished, Failed> {
     let Written { narrative, block } = written;
     let narrative = &narrative;
     let conversation = errand.conversation();
     let span = errand.span.clone();
-    let mut source = Source::of(&conversation, 0..span.end);
+    let given = if whole { conversation.len() } else { span.end };
+    let mut source = Source::of(&conversation, 0..given);
+    for name in ["system", "tools"].iter().filter(|_| whole) {
+        let field = errand.body.field(&errand.bytes, name);
+        let field = field.and_then(|field| serde_json::from_slice(field.of(&errand.bytes)).ok());
+        source.add_json(&field.unwrap_or_default());
+    }
     source.add(&errand.earlier);
     source.add(errand.instructions.as_deref().unwrap_or_default());
     check(narrative, &source, span.len())?;

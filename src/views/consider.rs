@@ -168,6 +168,7 @@ impl Views {
             native: false,
             still: self.staging.stands_still(prepared.lineage),
             in_loop: conversation.is_in_tool_loop(),
+            spares: prepared.spares,
             binds_in_loop: known.binds_thinking
                 && conversation.is_in_tool_loop()
                 && conversation.thinks(),

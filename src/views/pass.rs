@@ -43,9 +43,10 @@ impl Views {
             if ready.is_none() && self.wait_for_summary(prepared).await {
                 ready = self.staged(prepared);
                 let considered = self.consider(prepared, asked, archives, ready.as_ref());
-                if let Some(again) = considered.await? {
-                    (checked, turn) = again;
-                }
+                let Some(again) = considered.await? else {
+                    return Ok(());
+                };
+                (checked, turn) = again;
             }
         }
         let _turn = turn;

@@ -156,14 +156,14 @@ pub(super) fn name(
     };
     let before = overlay.segments.iter();
     let before = before.filter(|held| (held.to as usize) <= wanted.span.start);
-    let (mut earlier, mut words) = (String::new(), 0);
-    for held in before {
+    let words: u64 = before.clone().map(|held| held.pinned).sum();
+    // The newest says where things stand; all of them would make each summary
+    // dearer than the one before.
+    let earlier = before.last().map_or_else(String::new, |held| {
         let block: serde_json::Value = serde_json::from_str(&held.block).unwrap_or_default();
         let text = block.get("text").and_then(serde_json::Value::as_str);
-        earlier.push_str(text.unwrap_or_default());
-        earlier.push('\n');
-        words += held.pinned;
-    }
+        text.unwrap_or_default().to_owned()
+    });
     let left = pins.user_tokens.saturating_sub(words);
     Some(Named {
         id: named(wanted.span.end)?,

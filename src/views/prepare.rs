@@ -130,6 +130,8 @@ pub struct Prepared {
     pub(super) may_pass: bool,
     /// How often it was.
     pub(super) shrunk: u32,
+    /// There is too little to sum up for anybody to do it.
+    pub(super) spares: bool,
     /// Tokens it must not exceed, as upstream said.
     pub(super) at_most: Option<u64>,
     pub(super) begun: Instant,

@@ -283,7 +283,8 @@ impl Views {
     }
 
     /// Waits for a summary without which a request would lose its memory, as
-    /// long as one request may wait at all. Whether there is one now.
+    /// long as one request may wait at all. Whether that changes anything: there
+    /// is one now, or there is too little to be summed up.
     pub(super) async fn wait_for_summary(&self, prepared: &mut Prepared) -> bool {
         if self.summarizer().is_none() {
             return false;
@@ -291,8 +292,12 @@ impl Views {
         let deadline = self.config.summarizer.deadline;
         let until = Instant::from_std(prepared.begun) + deadline;
         let Some(mut boarding) = self.boarding(prepared, until).await else {
-            return self.staging.has(prepared.lineage);
+            return prepared.spares || self.staging.has(prepared.lineage);
         };
+        // What is finished already is waited for by nobody.
+        if let Some(landed) = boarding.outcome() {
+            return landed.is_ok();
+        }
         self.metrics.turn_delayed();
         tracing::info!(session = %prepared.lineage, "a request waits for a summary");
         let landed = boarding.wait(until).await;
@@ -315,7 +320,9 @@ impl Views {
             if !self.staging.is_beginning(prepared.lineage) {
                 let situation = self.situation(prepared, None);
                 let preparation = self.prepare_with(prepared, situation)?;
-                return self.stage(preparation, true).await;
+                let boarding = self.stage(preparation, true).await;
+                prepared.spares = boarding.is_none();
+                return boarding;
             }
             // Somebody is about to begin one: that is the one to wait for.
             tokio::time::sleep(BEGINNING).await;

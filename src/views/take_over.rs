@@ -116,6 +116,7 @@ impl Views {
                 && !asked.counts
                 && self.config.policy.mode == Mode::On,
             shrunk: 0,
+            spares: false,
             at_most: None,
             begun,
             recognised,

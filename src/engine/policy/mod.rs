@@ -100,6 +100,8 @@ pub struct Situation {
     /// A change would spoil thinking that cannot be left out before the model's
     /// turn ends.
     pub binds_in_loop: bool,
+    /// There is too little for a summary.
+    pub spares: bool,
 }
 
 /// What started a pass: a label of metrics.
@@ -291,6 +293,19 @@ impl Situation {
         }
     }
 
+    /// What must be reached by whatever means. Messages that nobody has summed up
+    /// are worth more than the way to the floor: where a summary has made room,
+    /// or none can be made of so little, they stay for as long as there is room.
+    fn to_reach(&self, target: u64, summary: bool) -> u64 {
+        let refused = self.too_many_bytes || self.asked == Some(Ask::Reactive);
+        if (summary || self.spares) && !refused {
+            let room = self.watermarks.hard_at.saturating_sub(self.expected);
+            target.max(room)
+        } else {
+            target
+        }
+    }
+
     /// Whether a summary that lies ready is taken.
     fn swaps(&self) -> Option<(Trigger, Urge)> {
         if self.native {
@@ -341,8 +356,8 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
                 summary,
                 must_reach: match urge {
                     _ if summary && situation.native => None,
-                    Urge::Must(target) => Some(target),
-                    Urge::All => Some(situation.watermarks.floor),
+                    Urge::Must(target) => Some(situation.to_reach(target, summary)),
+                    Urge::All => Some(situation.to_reach(situation.watermarks.floor, summary)),
                     Urge::AllOf(_)
                     | Urge::Free
                     | Urge::IfItPays

@@ -65,6 +65,7 @@ fn situation(course: &Course) -> Situation {
         still: false,
         in_loop: false,
         binds_in_loop: false,
+        spares: false,
     }
 }
 
@@ -380,6 +381,35 @@ fn lighter_means_go_first_where_they_are_enough() {
     };
     assert!(pass.summary);
     assert!(pass.take.iter().all(|at| few.items[*at].message >= 40));
+}
+
+#[test]
+fn messages_are_not_left_out_where_there_is_room_without() {
+    type Change = fn(&mut Situation);
+    let table: [(&str, Change, u64); 6] = [
+        ("nothing ready", |s| s.ready = None, 35_000),
+        ("a summary", |_| (), 90_000),
+        ("asked for", |s| s.asked = Some(Ask::Manual), 90_000),
+        ("refused", |s| s.asked = Some(Ask::Reactive), 35_000),
+        ("too many bytes", |s| s.too_many_bytes = true, 35_000),
+        (
+            "too little for one",
+            |s| (s.ready, s.spares) = (None, true),
+            90_000,
+        ),
+    ];
+    for (name, change, expected) in table {
+        let mut situation = situation(&spent(10));
+        (situation.size, situation.expected) = (96_000, 5_000);
+        situation.ready = Some(false);
+        change(&mut situation);
+        let mut offer = summed_up(96_000);
+        offer.closing = offer.closing.filter(|_| situation.ready.is_some());
+        let Decision::Pass(pass) = decide(&situation, &offer) else {
+            panic!("nothing was done");
+        };
+        assert_eq!(pass.must_reach, Some(expected), "{name}");
+    }
 }
 
 #[test]

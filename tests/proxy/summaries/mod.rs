@@ -2,5 +2,7 @@
 
 mod stage;
 
+mod again;
 mod basics;
+mod facts;
 mod native;
