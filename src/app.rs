@@ -108,11 +108,20 @@ pub struct App {
 impl App {
     /// Starts the workers and listens; connections wait until [`Self::run`].
     pub async fn start(config: &Config, surroundings: Surroundings) -> Result<Self, StartError> {
+        let store = open_store(config).await?;
+        Self::start_on(store, config, surroundings).await
+    }
+
+    /// The same on a store that is open already.
+    pub async fn start_on(
+        store: Arc<dyn Store>,
+        config: &Config,
+        surroundings: Surroundings,
+    ) -> Result<Self, StartError> {
         let metrics = Arc::new(Metrics::new()?);
         let limits = &config.limits;
         let places = Places::new(limits.connections, metrics.connections.clone());
         let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
-        let store = open_store(config).await?;
         let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
         let views = Views::new(
             store.clone(),
