@@ -20,6 +20,7 @@ pub mod learned;
 pub mod observe;
 pub mod overlays;
 pub mod pass;
+mod planning;
 pub mod prepare;
 pub mod recognise;
 pub mod refused;
@@ -55,6 +56,7 @@ use crate::store::{Answer, Collected, Keep, Moment, Store, StoreError};
 use known::Known;
 use learned::{Learned, Note};
 use overlays::Overlays;
+use planning::Planning;
 use rereads::Removed;
 use shared_base::SharedBase;
 use staging::Staging;
@@ -116,6 +118,7 @@ pub struct Views {
     removed: Removed,
     bases: SharedBase,
     staging: Staging,
+    planning: Planning,
     compactor: Option<Arc<Compactor>>,
     learned: Learned,
     wishes: Wishes,
@@ -151,6 +154,7 @@ impl Views {
             removed: Removed::default(),
             bases: SharedBase::default(),
             staging: Staging::default(),
+            planning: Planning::default(),
             compactor: None,
             learned: Learned::default(),
             wishes: Wishes::default(),

@@ -200,9 +200,13 @@ impl Views {
 
     /// Begins to prepare a summary, in the background.
     pub fn prepare_summary(self: &Arc<Self>, preparation: Preparation) {
+        let lineage = preparation.lineage;
+        let Some(claim) = self.planning.claim(lineage) else {
+            return;
+        };
         let views = self.clone();
         let work = async move {
-            let lineage = preparation.lineage;
+            let _claim = claim;
             if !views.staging.has(lineage) {
                 views.stage(preparation, false).await;
             }
