@@ -108,12 +108,22 @@ pub struct App {
 impl App {
     /// Starts the workers and listens; connections wait until [`Self::run`].
     pub async fn start(config: &Config, surroundings: Surroundings) -> Result<Self, StartError> {
+        let store = open_store(config).await?;
+        Self::start_on(store, config, surroundings).await
+    }
+
+    /// The same on a store that is open already.
+    pub async fn start_on(
+        store: Arc<dyn Store>,
+        config: &Config,
+        surroundings: Surroundings,
+    ) -> Result<Self, StartError> {
         let metrics = Arc::new(Metrics::new()?);
         let limits = &config.limits;
         let places = Places::new(limits.connections, metrics.connections.clone());
         let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
         let base = base_of(&config.upstream)?;
-        let views = make_views(config, &surroundings, &base, &metrics).await?;
+        let views = make_views(store, config, &surroundings, &base, &metrics).await?;
         let shared = Arc::new(Shared {
             limits: Limits {
                 body_bytes: limits.body_bytes,
@@ -237,12 +247,12 @@ impl App {
 
 /// What makes views, with a store and a way to summaries.
 async fn make_views(
+    store: Arc<dyn Store>,
     config: &Config,
     surroundings: &Surroundings,
     base: &Uri,
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<Views>, StartError> {
-    let store = open_store(config).await?;
     let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
     let clock = surroundings.clock.clone();
     let (own, counted) = (config.clone(), metrics.clone());

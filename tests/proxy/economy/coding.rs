@@ -3,7 +3,9 @@
 //! Cycles of one kind of work after another, in the proportions that recordings
 //! show: files are read, some again, some after they were changed; searches;
 //! the same tests over and over; now and then an output of tens of kilobytes;
-//! calls side by side; failures. Every five to forty cycles the user speaks.
+//! calls side by side; failures. Every five to forty cycles the user speaks. In
+//! wordy ones the agent says so much of what it does that clearing results is
+//! not enough to keep them small.
 
 use std::ops::Range;
 
@@ -14,6 +16,8 @@ use super::text::{file, matches, path, prose, test_run};
 
 /// Tokens of a cycle with outputs of the usual length.
 const USUAL: usize = 2_400;
+/// Tokens of what a wordy agent says in a cycle.
+const WORDS: usize = 350;
 
 /// One agent at work.
 struct Coding {
@@ -24,6 +28,8 @@ struct Coding {
     calls: usize,
     /// How long outputs are, compared to the usual.
     percent: usize,
+    /// The agent says at length what it does.
+    wordy: bool,
 }
 
 /// A call and what comes back.
@@ -36,13 +42,15 @@ struct Call {
 
 /// A session of so many cycles that grows to about so many tokens.
 pub fn session(seed: u64, cycles: usize, tokens: usize) -> Vec<Value> {
-    let mut coding = Coding {
-        rng: Rng::with_seed(seed),
-        messages: Vec::new(),
-        read: Vec::new(),
-        calls: 0,
-        percent: tokens * 100 / (cycles * USUAL),
-    };
+    played(Coding::new(seed, tokens / cycles, false), cycles)
+}
+
+/// The same of an agent that says at length what it does.
+pub fn wordy(seed: u64, cycles: usize, tokens: usize) -> Vec<Value> {
+    played(Coding::new(seed, tokens / cycles, true), cycles)
+}
+
+fn played(mut coding: Coding, cycles: usize) -> Vec<Value> {
     let mut turn = 0;
     for _ in 0..cycles {
         if turn == 0 {
@@ -62,6 +70,19 @@ pub fn session(seed: u64, cycles: usize, tokens: usize) -> Vec<Value> {
 }
 
 impl Coding {
+    /// An agent whose cycles take about so many tokens.
+    fn new(seed: u64, each: usize, wordy: bool) -> Self {
+        let words = if wordy { WORDS } else { 0 };
+        Self {
+            rng: Rng::with_seed(seed),
+            messages: Vec::new(),
+            read: Vec::new(),
+            calls: 0,
+            percent: each.saturating_sub(words) * 100 / USUAL,
+            wordy,
+        }
+    }
+
     fn ask(&mut self) {
         let letters = self.rng.usize(60..1_500);
         let text = prose(&mut self.rng, letters);
@@ -96,8 +117,9 @@ impl Coding {
     /// Calls and their results.
     fn cycle(&mut self) {
         let mut said: Vec<Value> = self.thought().into_iter().collect();
-        if self.rng.u8(0..3) == 0 {
-            let letters = self.rng.usize(40..300);
+        if self.wordy || self.rng.u8(0..3) == 0 {
+            let most = if self.wordy { 2_800 } else { 300 };
+            let letters = self.rng.usize(40..most);
             said.push(json!({"type": "text", "text": prose(&mut self.rng, letters)}));
         }
         let calls = [1, 1, 1, 1, 1, 1, 2, 2, 3, 5][self.rng.usize(0..10)];

@@ -7,6 +7,7 @@
 //! `LONGHAUL_ECONOMY=all` every one under every setting, and any other value
 //! those with it in their name.
 
+mod both;
 mod coding;
 mod compare;
 mod figures;

@@ -37,8 +37,12 @@ pub struct Played {
 pub struct Run {
     pub name: String,
     pub played: Vec<Played>,
-    /// Everything that was billed, other calls than the client's included.
-    billed: Vec<Tokens>,
+    /// Everything that was billed, other calls than the client's included, and
+    /// the model that was asked if it was another one.
+    billed: Vec<(Option<String>, Tokens)>,
+    /// How many calls were for summaries, and what they cost.
+    pub summaries: usize,
+    pub summing_up: Cost,
     /// Why upstream refused what the client never saw refused.
     pub refusals: Vec<String>,
 }
@@ -46,11 +50,10 @@ pub struct Run {
 impl Run {
     /// What it costs at the prices of a model.
     pub fn cost(&self, model: &str) -> Cost {
-        let model = models::find(model).unwrap();
-        let costs = self
-            .billed
-            .iter()
-            .map(|tokens| model.prices_for(tokens).cost(tokens));
+        let costs = self.billed.iter().map(|(other, tokens)| {
+            let model = models::find(other.as_deref().unwrap_or(model)).unwrap();
+            model.prices_for(tokens).cost(tokens)
+        });
         costs.fold(Cost::default(), Cost::plus)
     }
 
@@ -121,7 +124,7 @@ impl Stage {
             proxy.join();
         }
         let entries = self.upstream.entries();
-        let run = run(policy, &entries, &passes);
+        let run = run(policy, model, &entries, &passes);
         let ledger = entries
             .iter()
             .fold(Cost::default(), |sum, entry| sum.plus(entry.cost));
@@ -142,7 +145,7 @@ fn prompt_of(usage: &Value) -> u64 {
         .sum()
 }
 
-fn run(policy: Policy, entries: &[Entry], passes: &[bool]) -> Run {
+fn run(policy: Policy, model: &str, entries: &[Entry], passes: &[bool]) -> Run {
     let answered = entries
         .iter()
         .filter(|entry| entry.kind == Kind::Message && entry.is_answered());
@@ -159,10 +162,19 @@ fn run(policy: Policy, entries: &[Entry], passes: &[bool]) -> Run {
         Outcome::Refused { message, .. } => Some(message.clone()),
         _ => None,
     });
+    let summaries = || entries.iter().filter(|entry| entry.kind == Kind::Summary);
     Run {
         name: policy.name(),
         played,
-        billed: entries.iter().map(|entry| entry.tokens).collect(),
+        billed: entries
+            .iter()
+            .map(|entry| {
+                let other = entry.model.clone().filter(|asked| asked != model);
+                (other, entry.tokens)
+            })
+            .collect(),
+        summaries: summaries().count(),
+        summing_up: summaries().fold(Cost::default(), |sum, entry| sum.plus(entry.cost)),
         refusals: refusals.collect(),
     }
 }

@@ -59,6 +59,21 @@ pub fn generated(seed: u64, cycles: usize, tokens: usize) -> Session {
     Session::new(format!("coding-{seed}-{cycles}"), seed, &messages)
 }
 
+/// The same of an agent that says at length what it does.
+pub fn wordy(seed: u64, cycles: usize, tokens: usize) -> Session {
+    let messages = coding::wordy(seed, cycles, tokens);
+    Session::new(format!("wordy-{seed}-{cycles}"), seed, &messages)
+}
+
+/// Wordy sessions of 600,000 tokens, of as many requests as recordings would
+/// have that grew so far.
+pub fn all_wordy() -> Vec<Session> {
+    let cycles = [(41, 450), (42, 600), (43, 800), (44, 1_000)];
+    cycles
+        .map(|(seed, cycles)| wordy(seed, cycles, 600_000))
+        .into()
+}
+
 /// Generated sessions, short and long, thin and thick.
 pub fn all_generated() -> Vec<Session> {
     const SIZES: [(usize, usize); 14] = [

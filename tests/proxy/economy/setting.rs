@@ -28,6 +28,9 @@ const SMALLEST: u64 = 60_000;
 /// No tier but clearing.
 const CLEAR: &str = "[trim]\nenabled = false\n";
 
+/// Every tier; whoever is cheapest sums up.
+const SUMMARIES: &str = "[summarizer]\nmode = \"auto\"\n";
+
 /// Three prices of reading a cache: a tenth, a twentieth and a fortieth of input.
 pub const MODELS: [&str; 3] = ["claude-opus-4-8", "claude-opus-5-5", "claude-fable-5-2"];
 
@@ -68,13 +71,36 @@ pub const ALL: [Setting; 11] = [
 /// One for each session of a usual run.
 pub const FEW: [Setting; 3] = [ALL[1], ALL[4], ALL[1]];
 
+/// Every tier, summaries too.
+const fn summing_up(setting: Setting) -> Setting {
+    Setting {
+        file: SUMMARIES,
+        ..setting
+    }
+}
+
+/// Every model with every tier.
+pub const BOTH: [Setting; 4] = [
+    summing_up(setting(MODELS[0], Budget::Tokens(200_000))),
+    summing_up(setting(MODELS[1], Budget::Tokens(200_000))),
+    summing_up(setting(MODELS[2], Budget::Tokens(200_000))),
+    summing_up(an_hour(setting(MODELS[0], Budget::Tokens(200_000)))),
+];
+
+/// The same on a session that is not long enough for that budget.
+pub const SMALL: Setting = summing_up(setting(MODELS[0], Budget::OfPeak(0.5)));
+
 impl Setting {
     pub fn name(&self) -> String {
         let budget = match self.budget {
             Budget::Tokens(tokens) => format!("{}K tokens", tokens / 1_000),
             Budget::OfPeak(share) => format!("{share} of the peak"),
         };
-        let tiers = if self.file == CLEAR { "" } else { ", trimming" };
+        let tiers = match self.file {
+            CLEAR => "",
+            SUMMARIES => ", summaries",
+            _ => ", trimming",
+        };
         format!(
             "{}, {} caches, budget {budget}{tiers}",
             self.model, self.lifetime

@@ -44,6 +44,11 @@ impl Proxy {
 
     /// The same, by a clock that a test can move.
     pub fn keeping_time(upstream: &str, file: &str, folder: &Path, clock: Clock) -> Self {
+        Self::start(Self::config(upstream, file, folder), clock)
+    }
+
+    /// The configuration of one in front of `upstream`, with its files there.
+    pub fn config(upstream: &str, file: &str, folder: &Path) -> Config {
         let path = folder.join("longhaul.toml");
         std::fs::write(&path, file).unwrap();
         let mut environment = vec![("HOME".to_owned(), folder.display().to_string())];
@@ -64,10 +69,9 @@ impl Proxy {
                 ..Flags::default()
             },
         };
-        let config = load(&sources)
+        load(&sources)
             .unwrap_or_else(|problems| panic!("{problems}"))
-            .config;
-        Self::start(config, clock)
+            .config
     }
 
     fn start(mut config: Config, clock: Clock) -> Self {

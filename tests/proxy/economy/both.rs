@@ -1,0 +1,148 @@
+//! What every tier together costs: clearing, trimming, and summaries where these
+//! are not enough, against nothing at all on a window without end.
+//!
+//! The summarizer's own calls are in the bill. A usual run plays one short
+//! session; `LONGHAUL_ECONOMY` as for the rest, and with it the sessions of
+//! 600,000 tokens for which the aim is set.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::figures::Figures;
+use super::play::Stage;
+use super::policy::Policy;
+use super::session::{self, Session};
+use super::setting::{BOTH, SMALL, Setting};
+
+/// A session under one setting, without a proxy and with.
+struct Pair {
+    session: String,
+    setting: String,
+    none: Figures,
+    longhaul: Figures,
+    summaries: usize,
+    /// Micro-dollars that they cost.
+    summing_up: u64,
+}
+
+fn selection() -> Vec<(Session, Vec<Setting>)> {
+    let Ok(part) = std::env::var("LONGHAUL_ECONOMY") else {
+        return vec![(session::wordy(31, 70, 100_000), vec![SMALL])];
+    };
+    let mut sessions = session::recorded(&[], usize::MAX);
+    sessions.extend(session::all_generated());
+    sessions.extend(session::all_wordy());
+    sessions.retain(|session| part == "all" || session.name.contains(&part));
+    let all = sessions.into_iter();
+    all.map(|session| (session, BOTH.to_vec())).collect()
+}
+
+fn play(session: &Session, settings: &[Setting]) -> Vec<Pair> {
+    let stage = Stage::new();
+    let pair = |setting: &Setting| {
+        let none = stage.play(session, Policy::None, setting);
+        let budget = setting.budget(&none);
+        let longhaul = stage.play(session, Policy::Longhaul(budget), setting);
+        Pair {
+            session: session.name.clone(),
+            setting: setting.name(),
+            none: Figures::new(&none, &none, setting.model, budget),
+            longhaul: Figures::new(&longhaul, &none, setting.model, budget),
+            summaries: longhaul.summaries,
+            summing_up: longhaul.summing_up.micro_dollars(),
+        }
+    };
+    settings.iter().map(pair).collect()
+}
+
+/// Two sessions at a time.
+fn play_all(selection: &[(Session, Vec<Setting>)]) -> Vec<Pair> {
+    let (next, pairs) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((session, settings)) = selection.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let begun = Instant::now();
+            let played = play(session, settings);
+            let (name, time) = (&session.name, begun.elapsed().as_secs());
+            println!("{name}: every tier, played in {time} s");
+            pairs.lock().unwrap().extend(played);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        scope.spawn(work);
+    });
+    let mut pairs = pairs.into_inner().unwrap();
+    pairs.sort_by(|one, other| one.session.cmp(&other.session));
+    pairs
+}
+
+/// Percent that the proxy costs of what nothing costs.
+#[allow(clippy::cast_precision_loss)]
+fn percent(pairs: &[&Pair]) -> f64 {
+    let sum = |of: &dyn Fn(&Pair) -> u64| pairs.iter().map(|pair| of(pair)).sum::<u64>();
+    let none = sum(&|pair| pair.none.micro_dollars);
+    let longhaul = sum(&|pair| pair.longhaul.micro_dollars);
+    longhaul as f64 * 100.0 / none.max(1) as f64
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn line(pair: &Pair) -> String {
+    let Pair { none, longhaul, .. } = pair;
+    let dollars = |micro: u64| micro as f64 / 1e6;
+    format!(
+        "  | {} | {} | {:.3} | {:.3} | {:.1}% | {} | {:.3} | {} | {} | {} | {} |",
+        pair.session,
+        longhaul.requests,
+        dollars(none.micro_dollars),
+        dollars(longhaul.micro_dollars),
+        percent(&[pair]),
+        pair.summaries,
+        dollars(pair.summing_up),
+        longhaul.passes,
+        none.peak,
+        longhaul.peak,
+        longhaul.over_budget,
+    )
+}
+
+const COLUMNS: &str = "  | session | requests | dollars without | with | share | summaries | for them | passes | peak without | with | over budget |";
+
+#[test]
+fn with_every_tier_long_sessions_cost_less_than_on_a_window_without_end() {
+    let pairs = play_all(&selection());
+    let mut dearer = Vec::new();
+    for setting in BOTH.iter().chain([&SMALL]) {
+        let name = setting.name();
+        let of_it: Vec<&Pair> = pairs.iter().filter(|pair| pair.setting == name).collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        println!("\n  {name}\n{COLUMNS}\n  |---|---|---|---|---|---|---|---|---|---|---|");
+        of_it.iter().for_each(|pair| println!("{}", line(pair)));
+        let long: Vec<&Pair> = of_it
+            .iter()
+            .filter(|pair| pair.session.starts_with("wordy"))
+            .copied()
+            .collect();
+        println!(
+            "every tier, {name}: {} sessions at {:.1}% of none; {} wordy ones at {:.1}%",
+            of_it.len(),
+            percent(&of_it),
+            long.len(),
+            percent(&long)
+        );
+        if percent(&of_it) > 100.0 {
+            dearer.push(name);
+        }
+    }
+    assert!(dearer.is_empty(), "{dearer:#?}");
+    for pair in &pairs {
+        let (name, refused) = (&pair.session, pair.longhaul.refusals);
+        assert_eq!(refused, 0, "{name}, {}: refusals", pair.setting);
+        let stray = pair.longhaul.over_budget;
+        assert_eq!(stray, 0, "{name}, {}: over the budget", pair.setting);
+    }
+    let summaries: usize = pairs.iter().map(|pair| pair.summaries).sum();
+    assert!(summaries > 0, "nothing was summed up");
+}
