@@ -111,8 +111,8 @@ pub enum CallError {
     Garbled,
 }
 
-/// A call, ready to be made.
-#[derive(Debug, Clone)]
+/// A call, ready to be made. It holds a credential, and is not to be shown.
+#[derive(Clone)]
 pub struct Call {
     /// Where it goes.
     pub to: Uri,

@@ -5,6 +5,8 @@
 //! call of our own says who pays and nothing else of the client's. Another
 //! upstream gets a key of its own, and nothing of the client's at all.
 
+use std::fmt;
+
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
@@ -30,10 +32,17 @@ const ABOUT_THE_BODY: [HeaderName; 6] = [
 ];
 
 /// The client in whose name a call is made.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Sender {
     headers: HeaderMap,
     query: Option<String>,
+}
+
+/// Credentials are never shown.
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sender(..)")
+    }
 }
 
 /// An upstream of the summarizer's own, and its key.
@@ -207,6 +216,11 @@ mod tests {
         assert_eq!(to, "https://other.example/x/v1/messages");
         assert_eq!(said(&headers, "x-api-key"), ["operator"]);
         assert_eq!(headers.len(), 3);
+    }
+
+    #[test]
+    fn credentials_are_not_shown() {
+        assert!(!format!("{:?}", sender()).contains("secret"));
     }
 
     #[test]
