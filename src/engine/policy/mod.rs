@@ -312,6 +312,11 @@ impl Situation {
             && self.will_be_full()
     }
 
+    /// Whether a view above the floor can be gone on with: nobody has refused it.
+    fn may_go_on(&self) -> bool {
+        self.asked.is_none() && !self.too_many_bytes
+    }
+
     /// Whether the conversation will be over the hard watermark within the
     /// horizon, if it goes on growing as it did.
     fn will_be_full(&self) -> bool {
@@ -331,6 +336,12 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
                 trigger,
                 summary,
                 must_reach: match urge {
+                    // The conversation has gone on while the summary was made.
+                    // What came since is no reason to leave anything out, as
+                    // long as the next summary has time to be made.
+                    Urge::Must(target) if summary && situation.may_go_on() => {
+                        Some(target.max(situation.watermarks.clear_at))
+                    }
                     Urge::Must(target) => Some(target),
                     Urge::All => Some(situation.watermarks.floor),
                     Urge::AllOf(_)
