@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::compactor::errand::Finished;
 use crate::compactor::{Boarding, Landed};
-use crate::engine::breaker::Permit;
+use crate::engine::breaker::{Event, Permit};
 use crate::engine::ids::LineageId;
 use crate::engine::recovery::Failure;
 use crate::engine::swift::Swift;
@@ -26,8 +26,6 @@ pub struct Staged {
     pub span: Range<usize>,
     /// The history up to the end of these.
     pub end: Swift,
-    /// Some of them were left out without an account.
-    pub heals: bool,
     /// What it was begun with; none once its outcome is noted.
     pub permit: Option<Permit>,
     /// The flight.
@@ -42,20 +40,48 @@ pub enum Stage {
     /// It is under way.
     Flying(Boarding),
     /// It lies ready.
-    Ready(Arc<Finished>, bool),
+    Ready(Arc<Finished>),
     /// It failed.
     Failed(Failure),
     /// It is of another history.
     Astray,
 }
 
+impl Stage {
+    /// What has become of the permit that it was begun with.
+    pub fn event(&self, permit: Permit) -> Event {
+        match self {
+            Self::Ready(_) => Event::Succeeded,
+            Self::Failed(failure) if failure.counts() => Event::Failed(permit),
+            _ => Event::Withdrawn(permit),
+        }
+    }
+}
+
 /// What is staged, by session.
 #[derive(Default)]
-pub struct Staging(Mutex<HashMap<LineageId, Staged>>);
+pub struct Staging {
+    held: Mutex<HashMap<LineageId, Staged>>,
+    /// Trials that were not made after all.
+    returned: Mutex<HashMap<LineageId, Permit>>,
+}
 
 impl Staging {
     fn held(&self) -> MutexGuard<'_, HashMap<LineageId, Staged>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn returned(&self) -> MutexGuard<'_, HashMap<LineageId, Permit>> {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing was asked for after all: with the session's next request the
+    /// permit is withdrawn. Only a trial is missed by anybody.
+    pub fn give_back(&self, lineage: LineageId, permit: Permit) {
+        let mut returned = self.returned();
+        if permit.is_trial() && returned.len() < SESSIONS {
+            returned.insert(lineage, permit);
+        }
     }
 
     /// Whether a session has one.
@@ -80,7 +106,7 @@ impl Staging {
     pub fn look(&self, lineage: LineageId, swifts: &[Swift]) -> (Stage, Option<Permit>) {
         let mut held = self.held();
         let Some(staged) = held.get_mut(&lineage) else {
-            return (Stage::None, None);
+            return (Stage::None, self.returned().remove(&lineage));
         };
         let end = staged.span.end.checked_sub(1);
         let fits = end.and_then(|end| swifts.get(end)) == Some(&staged.end);
@@ -93,7 +119,7 @@ impl Staging {
         let stage = match outcome {
             Some(Err(failure)) => Stage::Failed(failure),
             _ if !fits => Stage::Astray,
-            Some(Ok(finished)) => Stage::Ready(finished, staged.heals),
+            Some(Ok(finished)) => Stage::Ready(finished),
             None => Stage::Flying(staged.boarding.clone()),
         };
         if matches!(stage, Stage::Failed(_) | Stage::Astray) {
@@ -132,7 +158,6 @@ mod tests {
         Staged {
             span: 0..1,
             end: swifts("a")[0],
-            heals: false,
             permit: Breaker::default().permit(0, &settings).permit,
             boarding: Boarding::landed(outcome),
         }
@@ -146,11 +171,31 @@ mod tests {
         let finished = Arc::new(Finished::new(&(0..1), block, 0));
         staging.put(id, staged(Ok(finished.clone())));
         let (stage, permit) = staging.look(id, &swifts("a"));
-        assert!(matches!(stage, Stage::Ready(_, false)) && permit.is_some());
+        assert!(matches!(stage, Stage::Ready(_)) && permit.is_some());
         let (stage, permit) = staging.look(id, &swifts("a"));
-        assert!(matches!(stage, Stage::Ready(_, false)) && permit.is_none());
+        assert!(matches!(stage, Stage::Ready(_)) && permit.is_none());
         let (stage, _) = staging.look(id, &swifts("other"));
         assert!(matches!(stage, Stage::Astray) && !staging.has(id));
+    }
+
+    #[test]
+    fn a_trial_that_was_not_made_is_given_back_once() {
+        let staging = Staging::default();
+        let id = LineageId::beginning(&[1; 32]);
+        let settings = Settings {
+            max_failures: 1,
+            cooldown: 1,
+            trial: 9,
+        };
+        let mut breaker = Breaker::default();
+        let permit = breaker.permit(0, &settings).permit.unwrap();
+        staging.give_back(id, permit);
+        assert!(staging.look(id, &[]).1.is_none(), "nobody misses it");
+        breaker.on(Event::Failed(permit), 0, &settings);
+        let trial = breaker.permit(1, &settings).permit.unwrap();
+        staging.give_back(id, trial);
+        assert_eq!(staging.look(id, &[]).1, Some(trial));
+        assert_eq!(staging.look(id, &[]).1, None);
     }
 
     #[test]

@@ -90,19 +90,11 @@ impl Views {
         let (stage, permit) = self
             .staging
             .look(prepared.lineage, &prepared.recognised.swifts);
-        let event = match (&stage, permit) {
-            (_, None) => None,
-            (Stage::Ready(..), Some(_)) => Some(Event::Succeeded),
-            (Stage::Failed(failure), Some(permit)) if failure.counts() => {
-                Some(Event::Failed(permit))
-            }
-            (_, Some(permit)) => Some(Event::Withdrawn(permit)),
-        };
-        if let Some(event) = event {
-            self.note_outcome(prepared, event);
+        if let Some(permit) = permit {
+            self.note_outcome(prepared, stage.event(permit));
         }
         match stage {
-            Stage::Ready(finished, heals) => Some((finished, heals)),
+            Stage::Ready(finished) => self.still_fits(prepared, finished),
             Stage::Failed(failure) => {
                 let outcome = if failure == Failure::Shut {
                     "abandoned"
@@ -216,7 +208,8 @@ impl Views {
         let compactor = self.summarizer()?.clone();
         let archives = self.config.journal.enabled;
         let settings = self.digest(preparation.instructions.as_deref());
-        let (max_segments, pins) = (self.config.policy.max_segments, self.pins());
+        let max_segments = self.config.policy.max_segments;
+        let pins = self.pins(&preparation.recognised.facts.model);
         let planned = tokio::task::spawn_blocking(move || {
             let named = name(&preparation, must, max_segments, pins, &settings);
             (preparation, named)
@@ -228,12 +221,13 @@ impl Views {
             permit,
             ..
         } = &preparation;
-        // What was not asked for needs no outcome: a trial is lost in time.
-        let named = named?;
+        let Some(named) = named else {
+            self.staging.give_back(*lineage, *permit);
+            return None;
+        };
         let mut staged = Staged {
             span: named.wanted.span.clone(),
             end: named.end,
-            heals: named.wanted.heals,
             permit: Some(*permit),
             boarding: Boarding::landed(Err(Failure::Shut)),
         };
@@ -267,7 +261,10 @@ impl Views {
                 pins: named.pins,
                 archives,
             };
-            let (boarded, boarding) = compactor.board(errand, &named.as_good)?;
+            let Some((boarded, boarding)) = compactor.board(errand, &named.as_good) else {
+                self.staging.give_back(*lineage, *permit);
+                return None;
+            };
             let good = named.as_good.iter().position(|id| *id == boarded);
             if let Some(end) = good.and_then(|at| named.wanted.as_good.get(at)) {
                 staged.span.end = *end;
@@ -292,10 +289,10 @@ impl Views {
             .staging
             .look(prepared.lineage, &prepared.recognised.swifts);
         if let Some(permit) = permit {
-            self.note_outcome(prepared, Event::Withdrawn(permit));
+            self.note_outcome(prepared, stage.event(permit));
         }
         let boarding = match stage {
-            Stage::Ready(..) => return true,
+            Stage::Ready(_) => return true,
             Stage::Flying(boarding) => Some(boarding),
             Stage::None | Stage::Failed(_) | Stage::Astray => {
                 let situation = self.situation(prepared, None);
