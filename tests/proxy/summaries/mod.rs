@@ -3,3 +3,7 @@
 mod stage;
 
 mod basics;
+mod breakers;
+mod failures;
+mod healing;
+mod personas;
