@@ -300,7 +300,14 @@ impl Asked {
                 let bytes = message.map_or(0, |message| message.span.len());
                 tokens(bytes)
             };
-            parts(&conversation, errand.span.clone(), weight, room)
+            let span = errand.span.clone();
+            let found = parts(&conversation, span.clone(), weight, room);
+            if found.len() > 1 {
+                return found;
+            }
+            // It should have fitted and was refused: the whole is no part.
+            let whole: u64 = span.clone().map(weight).sum();
+            parts(&conversation, span, weight, whole / 2 + 1)
         });
         let found = found.await.map_err(|_| Failure::Malformed)?;
         if found.len() > PARTS {

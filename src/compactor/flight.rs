@@ -13,9 +13,10 @@ use tokio::time::Instant;
 use super::Compactor;
 use super::asking::{Failed, Way, Written, tokens};
 use super::errand::{Errand, Finished};
+use super::gates::Gate;
 use crate::config::SummarizerMode;
 use crate::engine::accounts::cost;
-use crate::engine::breaker::Event;
+use crate::engine::breaker::{Event, Permit};
 use crate::engine::pinned::pinned;
 use crate::engine::policy::Pico;
 use crate::engine::recovery::{Failure, Means, Next, Tried};
@@ -29,6 +30,12 @@ use crate::wire::reply::Usage;
 /// aside, which are as long as what the user said.
 const SMALLER: u64 = 60;
 
+/// Leave to ask a summarizer.
+struct Leave {
+    gate: Gate,
+    permit: Permit,
+}
+
 impl Compactor {
     /// Makes a summary, whatever it takes until then.
     pub(super) async fn fly(
@@ -36,21 +43,10 @@ impl Compactor {
         errand: &Arc<Errand>,
         until: Instant,
     ) -> Result<Finished, Failure> {
-        let mut way = self.way(errand);
         let begun = Instant::now();
-        let gate = self.gate(errand, way.model(errand));
-        let Some(permit) = self.gates.permit(gate) else {
-            return Err(Failure::Shut);
-        };
-        let outcome = self.attempts(errand, &mut way, until).await;
-        self.gates.on(
-            gate,
-            match &outcome {
-                Ok(_) => Event::Succeeded,
-                Err(failure) if failure.is_provider_s() => Event::Failed(permit),
-                Err(_) => Event::Withdrawn(permit),
-            },
-        );
+        let (mut way, mut leave) = self.leave(errand, self.way(errand)).ok_or(Failure::Shut)?;
+        let outcome = self.attempts(errand, &mut way, &mut leave, until).await;
+        self.came_of(leave, outcome.as_ref().err().copied());
         let label = outcome
             .as_ref()
             .map_or_else(|failure| failure.label(), |_| "finished");
@@ -59,10 +55,33 @@ impl Compactor {
         Ok(self.keep(errand, finished).await)
     }
 
+    /// The way, or the one to fall back on, whichever may be asked.
+    fn leave(&self, errand: &Errand, way: Way) -> Option<(Way, Leave)> {
+        let fallback = self.fallback(errand, &way);
+        let mut ways = std::iter::once(way).chain(fallback);
+        ways.find_map(|way| {
+            let gate = self.gate(errand, &way);
+            let permit = self.gates.permit(gate)?;
+            Some((way, Leave { gate, permit }))
+        })
+    }
+
+    /// Notes what came of asking a summarizer. Each answers for itself: that
+    /// another could help says nothing good of the first.
+    fn came_of(&self, Leave { gate, permit }: Leave, failure: Option<Failure>) {
+        let event = match failure {
+            None => Event::Succeeded,
+            Some(failure) if failure.is_provider_s() => Event::Failed(permit),
+            Some(_) => Event::Withdrawn(permit),
+        };
+        self.gates.on(gate, event);
+    }
+
     async fn attempts(
         self: &Arc<Self>,
         errand: &Arc<Errand>,
         way: &mut Way,
+        leave: &mut Leave,
         until: Instant,
     ) -> Result<Finished, Failure> {
         let mut tried = Tried::default();
@@ -101,10 +120,14 @@ impl Compactor {
                     };
                     *way = Way::InParts(model);
                 }
-                Next::Fallback => match self.fallback(errand, way) {
-                    Some(other) => *way = other,
-                    None => return Err(failure),
-                },
+                Next::Fallback => {
+                    let other = self.fallback(errand, way).ok_or(failure)?;
+                    let gate = self.gate(errand, &other);
+                    let permit = self.gates.permit(gate).ok_or(failure)?;
+                    let before = std::mem::replace(leave, Leave { gate, permit });
+                    self.came_of(before, Some(failure));
+                    *way = other;
+                }
                 Next::GiveUp => return Err(failure),
             }
         }

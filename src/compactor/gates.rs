@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::engine::breaker::{Breaker, Event, Permit, Settings, Transition};
+use crate::engine::breaker::{Breaker, Event, Permit, Phase, Settings, Transition};
 use crate::metrics::Metrics;
 
 /// The most breakers and credentials that are remembered.
@@ -77,8 +77,7 @@ impl Gates {
         }
         let breaker = held.breakers.entry(gate).or_default();
         let answer = breaker.permit(now, &self.settings);
-        drop(held);
-        self.tell(answer.transition);
+        self.tell(&held, answer.transition);
         answer.permit
     }
 
@@ -88,15 +87,20 @@ impl Gates {
         let mut held = self.held();
         let breaker = held.breakers.entry(gate).or_default();
         let transition = breaker.on(event, now, &self.settings);
-        drop(held);
-        self.tell(transition);
+        self.tell(&held, transition);
     }
 
-    fn tell(&self, transition: Option<Transition>) {
+    fn tell(&self, held: &Held, transition: Option<Transition>) {
         if let Some(Transition { from, to }) = transition {
             let (from, to) = (from.label(), to.label());
             tracing::warn!(from, to, "the breaker of a summarizer");
             self.metrics.breaker("summarizer", from, to);
+            let in_phase = |wanted: Phase| {
+                let phases = held.breakers.values().map(Breaker::phase);
+                phases.filter(|phase| *phase == wanted).count()
+            };
+            let (open, half_open) = (in_phase(Phase::Open), in_phase(Phase::HalfOpen));
+            self.metrics.breakers("summarizer", open, half_open);
         }
     }
 

@@ -41,6 +41,7 @@ use crate::engine::ids::SegmentId;
 use crate::engine::recovery::Failure;
 use crate::metrics::Metrics;
 use crate::store::Store;
+use asking::Way;
 use client::Client;
 use errand::{Errand, Finished};
 use gates::{Gate, Gates};
@@ -230,14 +231,15 @@ impl Compactor {
     }
 
     /// Tells a summarizer: where it is, which model, at whose expense.
-    fn gate(&self, errand: &Errand, model: &str) -> Gate {
+    fn gate(&self, errand: &Errand, way: &Way) -> Gate {
+        let own = matches!(way, Way::Fork | Way::Native);
         let mut hasher = blake3::Hasher::new();
-        match &self.elsewhere {
+        match self.elsewhere.as_ref().filter(|_| !own) {
             Some(elsewhere) => hasher.update(elsewhere.base.to_string().as_bytes()),
             None => hasher.update(&errand.sender.digest()),
         };
         hasher.update(b"\n");
-        hasher.update(model.as_bytes());
+        hasher.update(way.model(errand).as_bytes());
         hasher.finalize().into()
     }
 

@@ -84,6 +84,13 @@ pub struct Permit {
     trial_until: Option<u64>,
 }
 
+impl Permit {
+    /// Whether it is the one permit of a breaker that is half-open.
+    pub fn is_trial(&self) -> bool {
+        self.trial_until.is_some()
+    }
+}
+
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {

@@ -108,6 +108,31 @@ pub fn wanted(
     })
 }
 
+/// How a finished summary stands to what is hidden by now, which may be more
+/// than when it was begun; `None`: it ends or begins in the middle of something
+/// and can no longer be used. `Some(true)`: it stands for something that was left
+/// out without an account.
+pub fn heals(overlay: &Overlay, head: usize, span: &Range<usize>) -> Option<bool> {
+    let hidden = (overlay.cut as usize).max(head);
+    let segments = if (overlay.cut as usize) < head {
+        &[][..]
+    } else {
+        &overlay.segments
+    };
+    let ranges = segments
+        .iter()
+        .map(|held| (held.from as usize..held.to as usize, held.origin));
+    let edge = |at: usize| {
+        let edges = ranges.clone();
+        at == head || at == hidden || edges.map(|(held, _)| held.end).any(|end| end == at)
+    };
+    let fits = edge(span.start) && (span.end > hidden || edge(span.end));
+    let lost = |(held, origin): (Range<usize>, Origin)| {
+        origin == Origin::Truncated && span.start <= held.start && held.end <= span.end
+    };
+    fits.then(|| ranges.clone().any(lost))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +226,26 @@ mod tests {
         let healed = wants(segments[..2].to_vec(), None).unwrap();
         assert_eq!((healed.span, healed.heals), (5..9, true));
         assert!(healed.as_good.is_empty());
+    }
+
+    #[test]
+    fn a_summary_is_judged_by_what_is_hidden_when_it_comes() {
+        let notice = |from, to| segment(from, to, Origin::Truncated);
+        let summary = |from, to| segment(from, to, Origin::Summary);
+        let rows = [
+            (vec![], 1..9, Some(false)),
+            (vec![summary(1, 9)], 9..15, Some(false)),
+            (vec![notice(1, 9)], 1..9, Some(true)),
+            (vec![notice(1, 9)], 1..15, Some(true)),
+            (vec![summary(1, 5), notice(5, 9)], 5..9, Some(true)),
+            (vec![notice(1, 15)], 1..9, None),
+            (vec![summary(1, 5), notice(5, 15)], 5..9, None),
+            (vec![notice(1, 15)], 5..15, None),
+        ];
+        for (segments, span, expected) in rows {
+            let overlay = overlay(segments);
+            assert_eq!(heals(&overlay, 1, &span), expected, "{overlay:?} {span:?}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::native::Native;
 use super::overlay::{Change, Overlay, Segment};
 use super::policy::{Closing, Item, Offer};
 use super::reduce::{Draft, Orders, Replacement, reduce};
+use super::split::Split;
 use super::stub::{self, Cleared};
 use super::trim::{Keep, trim};
 use super::weigh::{Weights, pictures};
@@ -235,18 +236,29 @@ impl<'a> Survey<'a> {
         }
         orders.hide_to = Some(target);
         let mut draft = self.reduce(&orders);
-        for left in LAST_RESORT {
+        // How much stays is a wish, and only what can be sent is of any use: if
+        // it is not the newest results, older words of the tail have to go.
+        for split in [orders.split.clone(), Split::default()] {
             if size(&draft) <= fits {
                 break;
             }
-            let newest = self.trims(last..self.conversation.len(), &|_| Keep {
-                max_chars: left * 3,
-                head: left,
-                tail: left,
-            });
-            let mut orders = orders.clone();
-            orders.replacements.extend(newest);
-            draft = self.reduce(&orders);
+            if orders.split != split {
+                orders.split = split;
+                draft = self.reduce(&orders);
+            }
+            for left in LAST_RESORT {
+                if size(&draft) <= fits {
+                    break;
+                }
+                let newest = self.trims(last..self.conversation.len(), &|_| Keep {
+                    max_chars: left * 3,
+                    head: left,
+                    tail: left,
+                });
+                let mut orders = orders.clone();
+                orders.replacements.extend(newest);
+                draft = self.reduce(&orders);
+            }
         }
         draft
     }

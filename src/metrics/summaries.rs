@@ -96,17 +96,17 @@ impl super::Metrics {
 
     /// A breaker changed its state.
     pub fn breaker(&self, scope: &'static str, from: &'static str, to: &'static str) {
-        let SummaryMetrics {
-            states,
-            transitions,
-            ..
-        } = &self.summaries;
+        let transitions = &self.summaries.transitions;
         transitions.with_label_values(&[scope, from, to]).inc();
-        for (state, by) in [(from, -1), (to, 1)] {
-            // Closed is where all begin, so nobody counts those.
-            if state != "closed" {
-                states.with_label_values(&[scope, state]).add(by);
-            }
+    }
+
+    /// So many breakers are open and half-open. Closed is where all begin, so
+    /// nobody counts those.
+    pub fn breakers(&self, scope: &'static str, open: usize, half_open: usize) {
+        for (state, count) in [("open", open), ("half_open", half_open)] {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            let states = &self.summaries.states;
+            states.with_label_values(&[scope, state]).set(count);
         }
     }
 

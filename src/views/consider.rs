@@ -313,12 +313,12 @@ impl Look {
             Decision::Rest(_) => (None, Trigger::Budget),
         };
         let mut target = pass.and_then(|pass| pass.must_reach);
+        let mut fits = self.fits.saturating_sub(self.base);
         for left in (0..TRIES).rev() {
             let less_base = |tokens: u64| tokens.saturating_sub(self.base);
             let reach = target.map(less_base);
             let taken = pass.map_or(&[][..], |pass| &pass.take);
             let summary = pass.is_some_and(|pass| pass.summary);
-            let fits = less_base(self.fits);
             let draft = survey.draft(taken, summary, arrivals.clone(), reach, fits);
             let Some(draft) = draft else {
                 return Ok((situation, decision, None));
@@ -335,6 +335,7 @@ impl Look {
                 && left > 0
             {
                 target = Some(wanted / 4 * 3);
+                fits = fits / 4 * 3;
                 continue;
             }
             let checked = Checked {

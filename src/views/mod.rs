@@ -12,6 +12,7 @@
 
 pub mod adopt;
 mod build;
+mod census;
 mod consider;
 #[cfg(test)]
 mod forgetful;
@@ -53,6 +54,7 @@ use crate::engine::view::NoView;
 use crate::metrics::Metrics;
 use crate::store::writer::Writer;
 use crate::store::{Answer, Collected, Keep, Moment, Store, StoreError};
+use census::Census;
 use known::Known;
 use learned::{Learned, Note};
 use overlays::Overlays;
@@ -117,6 +119,7 @@ pub struct Views {
     removed: Removed,
     bases: SharedBase,
     staging: Staging,
+    census: Census,
     compactor: Option<Arc<Compactor>>,
     learned: Learned,
     wishes: Wishes,
@@ -152,6 +155,7 @@ impl Views {
             removed: Removed::default(),
             bases: SharedBase::default(),
             staging: Staging::default(),
+            census: Census::default(),
             compactor: None,
             learned: Learned::default(),
             wishes: Wishes::default(),

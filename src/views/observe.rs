@@ -136,6 +136,10 @@ impl Views {
             .is_success()
             .then(|| self.preparation(&mut prepared))
             .flatten();
+        let phase = prepared.figures.breaker.phase();
+        if let Some((open, half_open)) = self.census.note(prepared.lineage, phase) {
+            self.metrics.breakers("session", open, half_open);
+        }
         Sent {
             preparation: preparation.map(Box::new),
             ..Sent::from(prepared)

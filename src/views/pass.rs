@@ -12,12 +12,14 @@ use super::consider::Checked;
 use super::learned::Quirk;
 use super::prepare::Prepared;
 use super::{Fault, Views};
+use crate::compactor::errand::Finished;
 use crate::config::Mode;
 use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;
 use crate::engine::measure;
 use crate::engine::policy::{Ask, Decision};
 use crate::engine::reduce::{Evicted, Freed};
+use crate::engine::span;
 use crate::store::{Commit, Committed, MarkRow, StoreError};
 
 impl Views {
@@ -74,6 +76,29 @@ impl Views {
             self.staging.forget(prepared.lineage);
         }
         outcome.map(|_| ())
+    }
+
+    /// What lies ready, and whether it heals something, as things are now: more
+    /// may have been left out while it was written.
+    pub(super) fn still_fits(
+        &self,
+        prepared: &Prepared,
+        finished: Arc<Finished>,
+    ) -> Option<(Arc<Finished>, bool)> {
+        let span = finished.from as usize..finished.to as usize;
+        let head = prepared.recognised.conversation().head();
+        let heals = match &prepared.overlay {
+            // The API's own stands for everything before its end.
+            _ if finished.native.is_some() => Some(false),
+            Some((_, overlay)) => span::heals(overlay, head, &span),
+            None => Some(false),
+        };
+        if heals.is_none() {
+            // Else it would stand in the way of one that fits.
+            self.staging.forget(prepared.lineage);
+            self.metrics.compaction("summary", "budget", "abandoned");
+        }
+        heals.map(|heals| (finished, heals))
     }
 
     /// Archives, commits, and puts the new view in place.

@@ -155,11 +155,11 @@ pub(super) fn name(
         Some(id(*hash, &(wanted.span.start..end), settings))
     };
     let before = overlay.segments.iter();
-    let before = before.filter(|held| (held.to as usize) <= wanted.span.start);
+    let mut before = before.filter(|held| (held.to as usize) <= wanted.span.start);
     let words: u64 = before.clone().map(|held| held.pinned).sum();
     // The newest says where things stand; all of them would make each summary
     // dearer than the one before.
-    let earlier = before.last().map_or_else(String::new, |held| {
+    let earlier = before.next_back().map_or_else(String::new, |held| {
         let block: serde_json::Value = serde_json::from_str(&held.block).unwrap_or_default();
         let text = block.get("text").and_then(serde_json::Value::as_str);
         text.unwrap_or_default().to_owned()

@@ -43,7 +43,7 @@ impl Views {
             split: self.split(&facts.model, situation, base),
             closing: None,
             native: None,
-            pins: Some(self.pins()),
+            pins: Some(self.pins(&facts.model)),
             max_segments: self.config.policy.max_segments,
             binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
             manual_thinking: facts.manual_thinking,
@@ -88,11 +88,12 @@ impl Views {
         }
     }
 
-    /// How much is pinned, by configuration.
-    pub(super) fn pins(&self) -> pinned::Settings {
+    /// How much is pinned, by configuration. In a small window it is less: what
+    /// is left out must not come back as a quotation.
+    pub(super) fn pins(&self, model: &str) -> pinned::Settings {
         let pin = &self.config.pin;
         pinned::Settings {
-            user_tokens: pin.user_tokens,
+            user_tokens: pin.user_tokens.min(self.floor(model) / 2),
             files: pin.files,
             errors: pin.errors,
         }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::compactor::errand::Finished;
 use crate::compactor::{Boarding, Landed};
-use crate::engine::breaker::Permit;
+use crate::engine::breaker::{Event, Permit};
 use crate::engine::ids::{LineageId, OverlayId};
 use crate::engine::recovery::Failure;
 use crate::engine::swift::Swift;
@@ -26,8 +26,6 @@ pub struct Staged {
     pub span: Range<usize>,
     /// The history up to the end of these.
     pub end: Swift,
-    /// Some of them were left out without an account.
-    pub heals: bool,
     /// Who is asked.
     pub asked: Asked,
     /// What it was begun with; none once its outcome is noted.
@@ -54,11 +52,22 @@ pub enum Stage {
     /// It is under way.
     Flying(Boarding),
     /// It lies ready.
-    Ready(Arc<Finished>, bool),
+    Ready(Arc<Finished>),
     /// It failed.
     Failed(Failure),
     /// It is of another history.
     Astray,
+}
+
+impl Stage {
+    /// What has become of the permit that it was begun with.
+    pub fn event(&self, permit: Permit) -> Event {
+        match self {
+            Self::Ready(_) => Event::Succeeded,
+            Self::Failed(failure) if failure.counts() => Event::Failed(permit),
+            _ => Event::Withdrawn(permit),
+        }
+    }
 }
 
 /// What is staged, by session.
@@ -67,6 +76,8 @@ pub struct Staging {
     staged: Mutex<HashMap<LineageId, Staged>>,
     /// Sessions for which one is just being begun: one at a time.
     beginning: Mutex<HashSet<LineageId>>,
+    /// Trials that were not made after all.
+    returned: Mutex<HashMap<LineageId, Permit>>,
 }
 
 /// A session's summary is being begun, until this is dropped.
@@ -110,6 +121,19 @@ impl Staging {
         (!self.has(lineage)).then_some(beginning)
     }
 
+    fn returned(&self) -> MutexGuard<'_, HashMap<LineageId, Permit>> {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing was asked for after all: with the session's next request the
+    /// permit is withdrawn. Only a trial is missed by anybody.
+    pub fn give_back(&self, lineage: LineageId, permit: Permit) {
+        let mut returned = self.returned();
+        if permit.is_trial() && returned.len() < SESSIONS {
+            returned.insert(lineage, permit);
+        }
+    }
+
     /// Whether a session has one.
     pub fn has(&self, lineage: LineageId) -> bool {
         self.held().contains_key(&lineage)
@@ -147,7 +171,7 @@ impl Staging {
     ) -> (Stage, Option<Permit>) {
         let mut held = self.held();
         let Some(staged) = held.get_mut(&lineage) else {
-            return (Stage::None, None);
+            return (Stage::None, self.returned().remove(&lineage));
         };
         let end = staged.span.end.checked_sub(1);
         let outcome: Option<Landed> = staged.boarding.outcome();
@@ -165,7 +189,7 @@ impl Staging {
         let stage = match outcome {
             Some(Err(failure)) => Stage::Failed(failure),
             _ if !fits => Stage::Astray,
-            Some(Ok(finished)) => Stage::Ready(finished, staged.heals),
+            Some(Ok(finished)) => Stage::Ready(finished),
             None => Stage::Flying(staged.boarding.clone()),
         };
         if matches!(stage, Stage::Failed(_) | Stage::Astray) {
@@ -204,7 +228,6 @@ mod tests {
         Staged {
             span: 0..1,
             end: swifts("a")[0],
-            heals: false,
             asked: Asked::Model,
             permit: Breaker::default().permit(0, &settings).permit,
             boarding: Boarding::landed(outcome),
@@ -219,9 +242,9 @@ mod tests {
         let finished = Arc::new(Finished::new(&(0..1), block, 0));
         staging.put(id, staged(Ok(finished.clone())));
         let (stage, permit) = staging.look(id, &swifts("a"), None);
-        assert!(matches!(stage, Stage::Ready(_, false)) && permit.is_some());
+        assert!(matches!(stage, Stage::Ready(_)) && permit.is_some());
         let (stage, permit) = staging.look(id, &swifts("a"), None);
-        assert!(matches!(stage, Stage::Ready(_, false)) && permit.is_none());
+        assert!(matches!(stage, Stage::Ready(_)) && permit.is_none());
         let (stage, _) = staging.look(id, &swifts("other"), None);
         assert!(matches!(stage, Stage::Astray) && !staging.has(id));
     }
@@ -241,6 +264,26 @@ mod tests {
         assert!(matches!(stage, Stage::Ready(..)));
         let (stage, _) = staging.look(id, &swifts("a"), Some(other));
         assert!(matches!(stage, Stage::Astray));
+    }
+
+    #[test]
+    fn a_trial_that_was_not_made_is_given_back_once() {
+        let staging = Staging::default();
+        let id = LineageId::beginning(&[1; 32]);
+        let settings = Settings {
+            max_failures: 1,
+            cooldown: 1,
+            trial: 9,
+        };
+        let mut breaker = Breaker::default();
+        let permit = breaker.permit(0, &settings).permit.unwrap();
+        staging.give_back(id, permit);
+        assert!(staging.look(id, &[], None).1.is_none(), "nobody misses it");
+        breaker.on(Event::Failed(permit), 0, &settings);
+        let trial = breaker.permit(1, &settings).permit.unwrap();
+        staging.give_back(id, trial);
+        assert_eq!(staging.look(id, &[], None).1, Some(trial));
+        assert_eq!(staging.look(id, &[], None).1, None);
     }
 
     #[test]

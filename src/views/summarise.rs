@@ -57,19 +57,11 @@ impl Views {
     pub(super) fn staged(&self, prepared: &mut Prepared) -> Option<(Arc<Finished>, bool)> {
         self.note_refusers();
         let (stage, permit) = self.look_at_stage(prepared);
-        let event = match (&stage, permit) {
-            (_, None) => None,
-            (Stage::Ready(..), Some(_)) => Some(Event::Succeeded),
-            (Stage::Failed(failure), Some(permit)) if failure.counts() => {
-                Some(Event::Failed(permit))
-            }
-            (_, Some(permit)) => Some(Event::Withdrawn(permit)),
-        };
-        if let Some(event) = event {
-            self.note_outcome(prepared, event);
+        if let Some(permit) = permit {
+            self.note_outcome(prepared, stage.event(permit));
         }
         match stage {
-            Stage::Ready(finished, heals) => Some((finished, heals)),
+            Stage::Ready(finished) => self.still_fits(prepared, finished),
             Stage::Failed(failure) => {
                 let outcome = if failure == Failure::Shut {
                     "abandoned"
@@ -204,14 +196,19 @@ impl Views {
     /// request cannot be sent without.
     async fn stage(&self, mut preparation: Preparation, must: bool) -> Option<Boarding> {
         let compactor = self.summarizer()?.clone();
-        let _beginning = self.staging.begin(preparation.lineage)?;
+        let Some(_beginning) = self.staging.begin(preparation.lineage) else {
+            self.staging
+                .give_back(preparation.lineage, preparation.permit);
+            return None;
+        };
         // It may have been refused since the request was sent.
         self.note_refusers();
         let model = &preparation.recognised.facts.model;
         preparation.native &= !self.learned.has(Quirk::NoNative, model);
         let archives = self.config.journal.enabled;
         let settings = self.digest(preparation.instructions.as_deref());
-        let (max_segments, pins) = (self.config.policy.max_segments, self.pins());
+        let max_segments = self.config.policy.max_segments;
+        let pins = self.pins(&preparation.recognised.facts.model);
         let planned = tokio::task::spawn_blocking(move || {
             let named = name(&preparation, must, max_segments, pins, &settings);
             (preparation, named)
@@ -223,12 +220,13 @@ impl Views {
             permit,
             ..
         } = &preparation;
-        // What was not asked for needs no outcome: a trial is lost in time.
-        let named = named?;
+        let Some(named) = named else {
+            self.staging.give_back(*lineage, *permit);
+            return None;
+        };
         let mut staged = Staged {
             span: named.wanted.span.clone(),
             end: named.end,
-            heals: named.wanted.heals,
             asked: match named.native {
                 Some(_) => Asked::Api(preparation.overlay_id),
                 None => Asked::Model,
@@ -269,7 +267,10 @@ impl Views {
                 pins: named.pins,
                 archives,
             };
-            let (boarded, boarding) = compactor.board(errand, &named.as_good)?;
+            let Some((boarded, boarding)) = compactor.board(errand, &named.as_good) else {
+                self.staging.give_back(*lineage, *permit);
+                return None;
+            };
             let good = named.as_good.iter().position(|id| *id == boarded);
             if let Some(end) = good.and_then(|at| named.wanted.as_good.get(at)) {
                 staged.span.end = *end;
@@ -310,7 +311,7 @@ impl Views {
         loop {
             let (stage, permit) = self.look_at_stage(prepared);
             if let Some(permit) = permit {
-                self.note_outcome(prepared, Event::Withdrawn(permit));
+                self.note_outcome(prepared, stage.event(permit));
             }
             match stage {
                 Stage::Ready(..) => return None,

@@ -16,14 +16,17 @@
 //! | what has the lineage been through | `course` |
 //! | how much will come | `recent` |
 //! | what can go, and which of it | `choice` |
+//! | what was decided, and why | `decision` |
 
 mod choice;
 mod course;
+mod decision;
 mod rates;
 mod recent;
 
 pub use choice::{Chosen, Closing, Item, Offer, Worth};
 pub use course::Course;
+pub use decision::{Decision, Numbers, Pass, Rest};
 pub use rates::{Age, Cache, Pico, Rates, gain};
 pub use recent::{Recent, Sizes};
 
@@ -152,88 +155,6 @@ pub enum Urge {
     SwapIfItPays,
     /// It is made if it pays.
     IfItPays,
-}
-
-/// What was decided, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
-    /// The view stays as it is.
-    Rest(Rest),
-    /// A pass is made.
-    Pass(Pass),
-}
-
-/// Why a view stays as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
-    /// It is small enough.
-    Calm,
-    /// Nothing has changed much since the last look.
-    Looked,
-    /// What could go is too little.
-    TooLittle {
-        /// Tokens that could go.
-        frees: u64,
-    },
-    /// It would cost more than it saves.
-    DoesNotPay {
-        /// The best that could be gained.
-        gain: Pico,
-    },
-    /// It may well pay, but too much would be lost if it did not.
-    TooMuchAtStake {
-        /// What could be lost.
-        loss: Pico,
-        /// What may be lost.
-        stake: Pico,
-    },
-    /// There is room until the model's turn ends.
-    Waits,
-    /// Passes are refilled at once: another would not last either.
-    Thrash,
-}
-
-impl Rest {
-    /// Whether the view was looked over, so that there is no point in another
-    /// look before it has grown.
-    pub fn has_looked(self) -> bool {
-        match self {
-            Self::TooLittle { .. } | Self::DoesNotPay { .. } | Self::TooMuchAtStake { .. } => true,
-            Self::Calm | Self::Looked | Self::Waits | Self::Thrash => false,
-        }
-    }
-}
-
-/// A pass to be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pass {
-    /// What started it.
-    pub trigger: Trigger,
-    /// Which items of the offer go, by index, in order.
-    pub take: Vec<usize>,
-    /// The summary that lies ready takes the place of what it sums up.
-    pub summary: bool,
-    /// The size it must come down to by other means, if these are not enough.
-    pub must_reach: Option<u64>,
-    /// Passes do not last: only what is needed to fit is done.
-    pub thrash: bool,
-    /// The numbers it was decided by.
-    pub numbers: Numbers,
-}
-
-/// The numbers of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Numbers {
-    /// Tokens of the view before.
-    pub size: u64,
-    /// Tokens that go.
-    pub frees: u64,
-    /// Tokens that are written once more.
-    pub rewrites: u64,
-    /// What it gains over the horizon, in pico-dollars.
-    pub gain: Pico,
-    /// Requests that were reckoned with.
-    pub horizon: u32,
 }
 
 impl Situation {

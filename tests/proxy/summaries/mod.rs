@@ -6,6 +6,10 @@ mod witness;
 
 mod again;
 mod basics;
+mod breakers;
 mod facts;
+mod failures;
+mod healing;
 mod killed;
 mod native;
+mod personas;

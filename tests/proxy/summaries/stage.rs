@@ -7,7 +7,7 @@ use longhaul::sim::{Entry, Kind, Options, Persona, Reply};
 use serde_json::{Value, json};
 
 use crate::support::simulated::Simulated;
-use crate::support::{Answer, Proxy};
+use crate::support::{Answer, Client, Proxy};
 use crate::views::agent::Agent;
 use crate::views::cast::{compaction, figure};
 
@@ -21,15 +21,31 @@ pub struct Stage {
     pub passes: Vec<String>,
     /// Tokens that each request sent.
     pub sizes: Vec<u64>,
+    /// What each answer said of the breaker.
+    pub breakers: Vec<String>,
     /// How long the longest took.
     pub longest: Duration,
     folder: tempfile::TempDir,
     file: String,
+    /// Calls for summaries, and ends of such, that were waited for.
+    over: (usize, i64),
 }
 
 /// Everything that a summary needs, with a budget in tokens.
 pub fn settings(budget: u64, more: &str) -> String {
     format!("[window]\nbudget = {budget}\n[summarizer]\n{more}\n")
+}
+
+/// What a notice says of what it stands for.
+pub const LEFT_OUT: &str = "are left out here";
+/// Passes that healed something.
+pub const HEALED: &str =
+    "compactions_total{kind=\"summary\",outcome=\"committed\",trigger=\"heal\"}";
+
+/// A model with a small window, and a summarizer.
+fn small(summarizer: &str) -> String {
+    let model = crate::views::cast::FREE;
+    format!("[models.\"{model}\"]\nwindow = 32000\n[summarizer]\n{summarizer}\n")
 }
 
 impl Stage {
@@ -50,15 +66,30 @@ impl Stage {
             agent: Agent::new(model),
             passes: Vec::new(),
             sizes: Vec::new(),
+            breakers: Vec::new(),
             longest: Duration::ZERO,
             folder,
             file: file.to_owned(),
+            over: (0, 0),
         }
+    }
+
+    /// A model with a window of 32,000 tokens that may answer at length.
+    pub fn small(options: Options, summarizer: &str) -> Self {
+        let model = crate::views::cast::FREE;
+        let options = options.with_window(model, 32_000);
+        let mut stage = Self::set(model, options, &small(summarizer));
+        stage.agent.fields["max_tokens"] = 4_000.into();
+        stage
+            .agent
+            .user("Build it. Never touch files under legacy/.");
+        stage
     }
 
     /// The proxy ends and starts again.
     pub fn restart(&mut self) {
         self.proxy.join();
+        self.over = (self.summaries().len(), 0);
         let url = self.upstream.sim.url();
         self.proxy = Proxy::keeping_time(&url, &self.file, self.folder.path(), self.clock.clone());
     }
@@ -73,9 +104,14 @@ impl Stage {
         self.clock.advance(Duration::from_secs(10));
         let begun = Instant::now();
         let answer = self.agent.ask(&self.proxy, headers);
-        self.longest = self.longest.max(begun.elapsed());
+        if !self.passes.is_empty() {
+            // The first also waits for the tokenizer to be loaded.
+            self.longest = self.longest.max(begun.elapsed());
+        }
         self.passes.push(compaction(&answer).to_owned());
         self.sizes.push(figure(&answer, "sent"));
+        let breaker = answer.header("x-longhaul-breaker").unwrap_or("closed");
+        self.breakers.push(breaker.to_owned());
         answer
     }
 
@@ -125,6 +161,33 @@ impl Stage {
         }
     }
 
+    /// Whether a summary is asked for, after a moment.
+    pub fn begins(&self) -> bool {
+        let until = Instant::now() + Duration::from_millis(250);
+        while Instant::now() < until {
+            if self.summaries().len() > self.over.0 {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+
+    /// If a summary is being asked for, waits until that has ended one way or
+    /// the other.
+    pub fn lands(&mut self) {
+        let asked = self.summaries().len();
+        if asked <= self.over.0 {
+            return;
+        }
+        let until = Instant::now() + Duration::from_secs(20);
+        let ended = |stage: &Self| stage.sum("summarizer_seconds_count");
+        while ended(self) <= self.over.1 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.over = (self.summaries().len(), ended(self));
+    }
+
     pub fn count(&self, kind: &str) -> usize {
         self.passes
             .iter()
@@ -167,5 +230,21 @@ impl Stage {
         self.proxy
             .metric(&format!("longhaul_{series}"))
             .unwrap_or(0.0)
+    }
+    /// The same for what is counted in whole numbers.
+    pub fn number(&self, series: &str) -> i64 {
+        self.metric(series).to_string().parse().unwrap()
+    }
+
+    /// All series of a metric together.
+    pub fn sum(&self, name: &str) -> i64 {
+        let answer = Client::connect(self.proxy.address)
+            .send("GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .answer();
+        let text = String::from_utf8(answer.body).unwrap();
+        let name = format!("longhaul_{name}{{");
+        let series = text.lines().filter(|line| line.starts_with(&name));
+        let values = series.filter_map(|line| line.rsplit(' ').next()?.parse::<i64>().ok());
+        values.sum()
     }
 }
