@@ -32,6 +32,9 @@ impl Views {
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
         let archives = self.config.journal.enabled;
+        if let (Some(Ask::Manual), Some(wished)) = (asked, self.instructions(prepared)) {
+            self.staging.unless(prepared.lineage, &wished);
+        }
         let mut ready = self.staged(prepared);
         let considered = self.consider(prepared, asked, archives, ready.as_ref());
         let Some((mut checked, mut turn)) = considered.await? else {

@@ -192,7 +192,8 @@ impl Views {
         })
     }
 
-    fn instructions(&self, prepared: &Prepared) -> Option<String> {
+    /// What is wished of a summary, if anything is.
+    pub(super) fn instructions(&self, prepared: &Prepared) -> Option<String> {
         let wished = prepared.wished.as_ref();
         let wished = wished.and_then(|wished| wished.instructions.clone());
         wished.or_else(|| prepared.instructions.clone())
@@ -234,6 +235,7 @@ impl Views {
             span: named.wanted.span.clone(),
             end: named.end,
             heals: named.wanted.heals,
+            instructions: preparation.instructions.clone(),
             permit: Some(*permit),
             boarding: Boarding::landed(Err(Failure::Shut)),
         };
@@ -276,7 +278,7 @@ impl Views {
             staged.boarding = boarding;
         }
         let boarding = staged.boarding.clone();
-        self.staging.put(*lineage, staged);
+        self.staging.put(*lineage, staged, must);
         Some(boarding)
     }
 
@@ -289,6 +291,9 @@ impl Views {
         }
         let deadline = self.config.summarizer.deadline;
         let until = Instant::from_std(prepared.begun) + deadline;
+        if let Some(wished) = self.instructions(prepared) {
+            self.staging.unless(prepared.lineage, &wished);
+        }
         let (stage, permit) = self
             .staging
             .look(prepared.lineage, &prepared.recognised.swifts);

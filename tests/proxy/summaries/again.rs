@@ -61,7 +61,10 @@ fn talked(more: &str, passes: usize) -> Stage {
 
 #[test]
 fn earlier_segments_stay_as_they_are_and_stay_cached() {
-    let stage = talked("mode = \"model\"\n[policy]\nmax_segments = 20\ntail_messages = 4", 10);
+    let stage = talked(
+        "mode = \"model\"\n[policy]\nmax_segments = 20\ntail_messages = 4",
+        10,
+    );
     let passes = passes(&stage);
     assert!(passes.len() >= 10);
     for (number, pass) in passes.iter().enumerate() {
@@ -89,8 +92,14 @@ fn earlier_segments_stay_as_they_are_and_stay_cached() {
             new.len(),
             tokens.read,
             tokens.prompt() - tokens.read,
-            pass.summaries.iter().map(|s| s.tokens.prompt()).sum::<u64>(),
-            pass.summaries.iter().map(|s| s.cost.micro_dollars()).sum::<u64>(),
+            pass.summaries
+                .iter()
+                .map(|s| s.tokens.prompt())
+                .sum::<u64>(),
+            pass.summaries
+                .iter()
+                .map(|s| s.cost.micro_dollars())
+                .sum::<u64>(),
         );
     }
     // Spans of equal size cost the same, however many went before: what it
@@ -113,11 +122,16 @@ fn earlier_segments_stay_as_they_are_and_stay_cached() {
 
 #[test]
 fn too_many_segments_become_one_that_is_made_from_the_originals() {
-    let stage = talked("mode = \"model\"\n[policy]\nmax_segments = 3\ntail_messages = 4", 6);
+    let stage = talked(
+        "mode = \"model\"\n[policy]\nmax_segments = 3\ntail_messages = 4",
+        6,
+    );
     let passes = passes(&stage);
     let merges: Vec<&Pass> = passes
         .iter()
-        .filter(|pass| segments(&messages(&pass.with)).len() < segments(&messages(&pass.before)).len())
+        .filter(|pass| {
+            segments(&messages(&pass.with)).len() < segments(&messages(&pass.before)).len()
+        })
         .collect();
     assert!(!merges.is_empty());
     for merge in merges {
@@ -125,7 +139,10 @@ fn too_many_segments_become_one_that_is_made_from_the_originals() {
             panic!("not one");
         };
         // From the first message behind the head on.
-        assert!(one.contains("[longhaul: summary of messages 2 to "), "{one}");
+        assert!(
+            one.contains("[longhaul: summary of messages 2 to "),
+            "{one}"
+        );
         // What it was made from are the messages: what was said first is there,
         // and no earlier summary.
         let asked = merge.summaries.last().unwrap().json().unwrap()["messages"].to_string();
@@ -142,7 +159,11 @@ fn a_fork_reads_its_input_from_the_cache() {
     for (number, entry) in asked.iter().enumerate() {
         let tokens = entry.tokens;
         let share = tokens.read * 1000 / tokens.prompt();
-        println!("fork {number}: {} of {} read, {share} ‰", tokens.read, tokens.prompt());
+        println!(
+            "fork {number}: {} of {} read, {share} ‰",
+            tokens.read,
+            tokens.prompt()
+        );
         assert_eq!(entry.model.as_deref(), Some(FREE));
         assert!(share >= 900, "{tokens:?}");
     }

@@ -2,6 +2,11 @@
 
 mod stage;
 
-mod basics;
 mod again;
+mod basics;
 mod facts;
+mod latency;
+mod opening;
+mod recorded;
+mod sharing;
+mod wishes;
