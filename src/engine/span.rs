@@ -19,10 +19,10 @@ const TOKENS: u64 = 1_000;
 /// Tokens that a summary takes, about.
 const SEGMENT: u64 = 1_500;
 /// In hundredths: how much of a span one that ends earlier must cover to do just
-/// as well.
-const AS_GOOD: u64 = 60;
-/// The most ends that do.
-const ENDS: usize = 48;
+/// as well, and how much one that ends later may cover at the most.
+const AS_GOOD: (u64, u64) = (60, 150);
+/// The most ends that do, before and behind.
+const ENDS: (usize, usize) = (48, 16);
 
 /// What the choice goes by.
 #[derive(Debug, Clone)]
@@ -49,7 +49,8 @@ pub struct Wanted {
     pub span: Range<usize>,
     /// Some of them were left out without an account.
     pub heals: bool,
-    /// Earlier ends that would do just as well, the latest first.
+    /// Other ends that would do just as well, because somebody else may have got
+    /// there: earlier ones, the latest first, then later ones, the earliest first.
     pub as_good: Vec<usize>,
 }
 
@@ -83,11 +84,11 @@ pub fn wanted(
         None => hidden,
     };
     let points = conversation.cut_points(look.manual_thinking);
+    let latest = split::latest(conversation, look.weights, &points, look.split);
     let to = look.room.and_then(|room| {
         let kept = (0..head).filter_map(|at| look.weights.get(at)).sum::<u64>();
         let room = room.saturating_sub(kept);
         let room = room.saturating_sub(SEGMENT.min(room / 4));
-        let latest = split::latest(conversation, look.weights, &points, look.split);
         split::cut(&points, look.weights, hidden, room, latest)
     });
     let to = to.unwrap_or(hidden);
@@ -98,13 +99,15 @@ pub fn wanted(
     if from >= to || !(closes || lost.is_some()) {
         return None;
     }
-    let good = |end: &usize| *end < to && weight(*end) * 100 >= whole * AS_GOOD;
-    let ends = points.iter().rev().copied();
-    let ends = ends.filter(|end| *end > hidden && closes).filter(good);
+    let (least, most) = (whole * AS_GOOD.0, whole * AS_GOOD.1);
+    let good = |end: &usize| closes && (least..=most).contains(&(weight(*end) * 100));
+    let ends = || points.iter().copied().filter(good);
+    let earlier = ends().rev().filter(|end| *end > hidden && *end < to);
+    let later = ends().filter(|end| *end > to && latest.is_some_and(|latest| *end <= latest));
     Some(Wanted {
         span: from..to,
         heals: lost.is_some(),
-        as_good: ends.take(ENDS).collect(),
+        as_good: earlier.take(ENDS.0).chain(later.take(ENDS.1)).collect(),
     })
 }
 
@@ -200,7 +203,10 @@ mod tests {
         assert_eq!(first.span, 1..25);
         assert!(!first.heals);
         assert_eq!(first.as_good.first(), Some(&23));
-        assert!(first.as_good.iter().all(|end| (15..25).contains(end)));
+        let ends = first.as_good.iter().copied();
+        let (earlier, later): (Vec<usize>, Vec<usize>) = ends.partition(|end| *end < 25);
+        assert_eq!(earlier, [23, 21, 19, 17]);
+        assert_eq!(later, [27, 29, 31, 33, 35, 37]);
         let next = wants(vec![segment(1, 9, Origin::Summary)], Some(20_000)).unwrap();
         assert_eq!(next.span, 9..25);
     }

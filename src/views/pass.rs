@@ -11,6 +11,7 @@ use super::build::{Built, Plan};
 use super::consider::Checked;
 use super::learned::Quirk;
 use super::prepare::Prepared;
+use super::summarise::instructions;
 use super::{Fault, Views};
 use crate::compactor::errand::Finished;
 use crate::config::Mode;
@@ -34,6 +35,9 @@ impl Views {
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
         let archives = self.config.journal.enabled;
+        if let (Some(Ask::Manual), Some(wished)) = (asked, instructions(prepared)) {
+            self.staging.unless(prepared.lineage, &wished);
+        }
         let mut ready = self.staged(prepared);
         let considered = self.consider(prepared, asked, archives, ready.as_ref());
         let Some((mut checked, mut turn)) = considered.await? else {

@@ -28,6 +28,8 @@ pub struct Staged {
     pub end: Swift,
     /// Who is asked.
     pub asked: Asked,
+    /// What was wished of it.
+    pub instructions: Option<String>,
     /// What it was begun with; none once its outcome is noted.
     pub permit: Option<Permit>,
     /// The flight.
@@ -149,9 +151,22 @@ impl Staging {
         })
     }
 
-    /// Takes a summary in.
-    pub fn put(&self, lineage: LineageId, staged: Staged) {
+    /// Leaves a session's summary behind if something else is wished of one now.
+    pub fn unless(&self, lineage: LineageId, wished: &str) {
         let mut held = self.held();
+        let other = |staged: &Staged| staged.instructions.as_deref() != Some(wished);
+        if held.get(&lineage).is_some_and(other) {
+            held.remove(&lineage);
+        }
+    }
+
+    /// Takes a summary in. One that a request waits for takes the place of what
+    /// is there; one that nobody waits for does not.
+    pub fn put(&self, lineage: LineageId, staged: Staged, must: bool) {
+        let mut held = self.held();
+        if !must && held.contains_key(&lineage) {
+            return;
+        }
         if held.len() >= SESSIONS {
             held.retain(|_, staged| staged.boarding.outcome().is_none());
         }
@@ -229,18 +244,24 @@ mod tests {
             span: 0..1,
             end: swifts("a")[0],
             asked: Asked::Model,
+            instructions: None,
             permit: Breaker::default().permit(0, &settings).permit,
             boarding: Boarding::landed(outcome),
         }
+    }
+
+    fn finished() -> Finished {
+        let block = r#"{"type":"text","text":"x"}"#.to_owned();
+        Finished::new(&(0..1), block, 0)
     }
 
     #[test]
     fn what_lies_ready_is_for_its_own_history_and_its_outcome_is_noted_once() {
         let staging = Staging::default();
         let id = LineageId::beginning(&[1; 32]);
-        let block = r#"{"type":"text","text":"x"}"#.to_owned();
-        let finished = Arc::new(Finished::new(&(0..1), block, 0));
-        staging.put(id, staged(Ok(finished.clone())));
+        let finished = Arc::new(finished());
+        staging.put(id, staged(Ok(finished.clone())), false);
+        staging.put(id, staged(Err(Failure::Timeout)), false);
         let (stage, permit) = staging.look(id, &swifts("a"), None);
         assert!(matches!(stage, Stage::Ready(_)) && permit.is_some());
         let (stage, permit) = staging.look(id, &swifts("a"), None);
@@ -259,7 +280,7 @@ mod tests {
             asked: Asked::Api(Some(one)),
             ..staged(Ok(Arc::new(finished)))
         };
-        staging.put(id, staged.clone());
+        staging.put(id, staged.clone(), false);
         let (stage, _) = staging.look(id, &swifts("a"), Some(one));
         assert!(matches!(stage, Stage::Ready(..)));
         let (stage, _) = staging.look(id, &swifts("a"), Some(other));
@@ -290,7 +311,8 @@ mod tests {
     fn a_failure_is_told_once() {
         let staging = Staging::default();
         let id = LineageId::beginning(&[1; 32]);
-        staging.put(id, staged(Err(Failure::Timeout)));
+        staging.put(id, staged(Ok(Arc::new(finished()))), false);
+        staging.put(id, staged(Err(Failure::Timeout)), true);
         let (stage, permit) = staging.look(id, &swifts("a"), None);
         assert!(matches!(stage, Stage::Failed(Failure::Timeout)) && permit.is_some());
         assert!(matches!(

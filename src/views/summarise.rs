@@ -231,6 +231,7 @@ impl Views {
                 Some(_) => Asked::Api(preparation.overlay_id),
                 None => Asked::Model,
             },
+            instructions: preparation.instructions.clone(),
             permit: Some(*permit),
             boarding: Boarding::landed(Err(Failure::Shut)),
         };
@@ -279,7 +280,7 @@ impl Views {
             staged.boarding = boarding;
         }
         let boarding = staged.boarding.clone();
-        self.staging.put(*lineage, staged);
+        self.staging.put(*lineage, staged, must);
         Some(boarding)
     }
 
@@ -292,6 +293,9 @@ impl Views {
         }
         let deadline = self.config.summarizer.deadline;
         let until = Instant::from_std(prepared.begun) + deadline;
+        if let Some(wished) = instructions(prepared) {
+            self.staging.unless(prepared.lineage, &wished);
+        }
         let Some(mut boarding) = self.boarding(prepared, until).await else {
             return prepared.spares || self.staging.has(prepared.lineage);
         };
@@ -377,7 +381,7 @@ impl Views {
 }
 
 /// What is wished of a summary, by whoever asked for one, or with the request.
-fn instructions(prepared: &Prepared) -> Option<String> {
+pub(super) fn instructions(prepared: &Prepared) -> Option<String> {
     let wished = prepared.wished.as_ref();
     let wished = wished.and_then(|wished| wished.instructions.clone());
     wished.or_else(|| prepared.instructions.clone())

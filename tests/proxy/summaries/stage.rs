@@ -125,6 +125,22 @@ impl Stage {
         self.ask("")
     }
 
+    /// A history that was there before anybody looked: turns of talk, without a
+    /// request for each.
+    pub fn recall(&mut self, turns: usize, words: usize) {
+        for _ in 0..turns {
+            let number = self.agent.history.len();
+            self.agent.user(&format!("Please do step {number} now."));
+            let reply = format!("Answer {number}: I decided on plan {number}. ");
+            let reply =
+                reply + &"It is the better one because of what was found. ".repeat(words / 9);
+            let reply = json!([{"type": "text", "text": reply}]);
+            self.agent
+                .history
+                .push(json!({"role": "assistant", "content": reply}));
+        }
+    }
+
     /// Turns of talk, with a tool call now and then.
     pub fn talks(&mut self, turns: usize, words: usize) {
         for _ in 0..turns {

@@ -76,6 +76,7 @@ impl Proxy {
 
     fn start(mut config: Config, clock: Clock) -> Self {
         config.workers.get_or_insert(1);
+        let named = config.summarizer.api_key_env.is_some();
         let (stop, stopped) = oneshot::channel();
         let (started, address) = channel();
         let thread = std::thread::spawn(move || {
@@ -87,7 +88,7 @@ impl Proxy {
                 let proxies = Matcher::builder().build();
                 let surroundings = Surroundings {
                     admin_token: None,
-                    summarizer_key: None,
+                    summarizer_key: named.then(|| "of-the-operator".to_owned()),
                     proxies,
                     clock,
                 };
