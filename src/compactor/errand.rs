@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::sender::Sender;
 use crate::engine::conversation::Conversation;
@@ -38,6 +39,8 @@ pub struct Errand {
     pub instructions: Option<String>,
     /// Who pays.
     pub sender: Sender,
+    /// What it takes of the memory for such things, given back with it.
+    pub room: Option<Arc<OwnedSemaphorePermit>>,
     /// The API may be asked for a summary of its own: how many messages of the
     /// cached request stand before the tail.
     pub native: Option<usize>,

@@ -75,6 +75,9 @@ const LARGE_AT_ONCE: usize = 2;
 /// The most that marks, overlays and segments may take on disk.
 const STATE_BYTES: u64 = 4 << 30;
 
+/// Kilobytes of requests that may be held in memory for summaries, all together.
+const HELD: usize = 512 * 1024;
+
 /// The turn of a large body; a small one needs none.
 type Turn<'a> = Option<SemaphorePermit<'a>>;
 
@@ -133,6 +136,7 @@ pub struct Views {
     background: Handle,
     tasks: TaskTracker,
     large: Semaphore,
+    holding: Arc<Semaphore>,
 }
 
 impl Views {
@@ -167,6 +171,7 @@ impl Views {
             background: Handle::current(),
             tasks: TaskTracker::new(),
             large: Semaphore::new(LARGE_AT_ONCE),
+            holding: Arc::new(Semaphore::new(HELD)),
         };
         match views.timed("learned", views.store.learned()).await {
             Ok(notes) => {

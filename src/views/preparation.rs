@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::recognise::Recognised;
 use crate::compactor::errand::{Finished, id};
@@ -42,6 +43,8 @@ pub struct Preparation {
     pub(super) sender: Sender,
     pub(super) permit: Permit,
     pub(super) instructions: Option<String>,
+    /// What it takes of the memory for such things.
+    pub(super) room: Arc<OwnedSemaphorePermit>,
 }
 
 /// A span, and what a summary of it is called.

@@ -80,6 +80,8 @@ pub struct Staging {
     beginning: Mutex<HashSet<LineageId>>,
     /// Trials that were not made after all.
     returned: Mutex<HashMap<LineageId, Permit>>,
+    /// The size at which a session had nothing to be summed up.
+    idle: Mutex<HashMap<LineageId, u64>>,
 }
 
 /// A session's summary is being begun, until this is dropped.
@@ -125,6 +127,25 @@ impl Staging {
 
     fn returned(&self) -> MutexGuard<'_, HashMap<LineageId, Permit>> {
         self.returned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, HashMap<LineageId, u64>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session of this size has nothing to be summed up, or nothing came of it.
+    pub fn found_nothing(&self, lineage: LineageId, size: u64) {
+        let mut idle = self.idle();
+        if idle.len() >= SESSIONS {
+            idle.clear();
+        }
+        idle.insert(lineage, size);
+    }
+
+    /// Whether a session has changed enough since then to be looked at again.
+    pub fn is_worth_a_look(&self, lineage: LineageId, size: u64, at_least: u64) -> bool {
+        let idle = self.idle().get(&lineage).copied();
+        idle.is_none_or(|before| size < before || size - before >= at_least)
     }
 
     /// Nothing was asked for after all: with the session's next request the
@@ -305,6 +326,22 @@ mod tests {
         staging.give_back(id, trial);
         assert_eq!(staging.look(id, &[], None).1, Some(trial));
         assert_eq!(staging.look(id, &[], None).1, None);
+    }
+
+    #[test]
+    fn a_session_with_nothing_to_sum_up_is_looked_at_again_when_it_has_grown() {
+        let staging = Staging::default();
+        let id = LineageId::beginning(&[1; 32]);
+        assert!(staging.is_worth_a_look(id, 50_000, 5_000));
+        staging.found_nothing(id, 50_000);
+        for (size, expected) in [
+            (50_000, false),
+            (54_999, false),
+            (55_000, true),
+            (20_000, true),
+        ] {
+            assert_eq!(staging.is_worth_a_look(id, size, 5_000), expected, "{size}");
+        }
     }
 
     #[test]

@@ -10,7 +10,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderMap;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::Views;
@@ -63,6 +65,10 @@ impl Views {
         match stage {
             Stage::Ready(finished) => self.still_fits(prepared, finished),
             Stage::Failed(failure) => {
+                if failure == Failure::StillTooLarge {
+                    let size = prepared.sent.tokens;
+                    self.staging.found_nothing(prepared.lineage, size);
+                }
                 let outcome = if failure == Failure::Shut {
                     "abandoned"
                 } else {
@@ -146,7 +152,12 @@ impl Views {
             let mut segments = overlay.segments.iter();
             segments.any(|segment| segment.origin == Origin::Truncated)
         });
-        if !(truncated || situation.is_due()) {
+        let size = situation.size;
+        let due = situation.is_due()
+            && self
+                .staging
+                .is_worth_a_look(prepared.lineage, size, self.config.clear.at_least);
+        if !(truncated || due) {
             return None;
         }
         self.prepare_with(prepared, situation)
@@ -158,6 +169,7 @@ impl Views {
         if compactor.gates.is_hushed(&sender.digest()) {
             return None;
         }
+        let room = self.hold(&prepared.recognised.bytes)?;
         let permit = self.permit(prepared)?;
         let archives = self.config.journal.enabled;
         let (tiers, base) = self.tiers(prepared, &situation, archives);
@@ -180,7 +192,16 @@ impl Views {
             tiers,
             sender,
             permit,
+            room,
         })
+    }
+
+    /// Room to hold a request in memory, while its reply comes and while it is
+    /// summed up; `None` if there is none now, and the next request may try.
+    fn hold(&self, bytes: &Bytes) -> Option<Arc<OwnedSemaphorePermit>> {
+        let kilobytes = u32::try_from(bytes.len() / 1024 + 1).ok()?;
+        let held = self.holding.clone().try_acquire_many_owned(kilobytes);
+        held.ok().map(Arc::new)
     }
 
     /// Begins to prepare a summary, in the background.
@@ -221,6 +242,8 @@ impl Views {
             ..
         } = &preparation;
         let Some(named) = named else {
+            let size = preparation.situation.size;
+            self.staging.found_nothing(*lineage, size);
             self.staging.give_back(*lineage, *permit);
             return None;
         };
@@ -264,6 +287,7 @@ impl Views {
                 model: recognised.facts.model.clone(),
                 instructions: preparation.instructions.clone(),
                 sender: preparation.sender.clone(),
+                room: Some(preparation.room.clone()),
                 native,
                 pins: named.pins,
                 archives,
