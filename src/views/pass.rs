@@ -32,7 +32,7 @@ impl Views {
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
         let archives = self.config.journal.enabled;
-        if let (Some(Ask::Manual), Some(wished)) = (asked, self.instructions(prepared)) {
+        if let (Some(Ask::Manual), Some(wished)) = (asked, Self::instructions(prepared)) {
             self.staging.unless(prepared.lineage, &wished);
         }
         let mut ready = self.staged(prepared);

@@ -184,7 +184,7 @@ impl Views {
             pieces: prepared.view.pieces.clone(),
             beta: prepared.view.added_drop.then_some(DROP_BETA),
             tokens: prepared.sent.tokens,
-            instructions: self.instructions(prepared),
+            instructions: Self::instructions(prepared),
             situation,
             tiers,
             sender,
@@ -193,7 +193,7 @@ impl Views {
     }
 
     /// What is wished of a summary, if anything is.
-    pub(super) fn instructions(&self, prepared: &Prepared) -> Option<String> {
+    pub(super) fn instructions(prepared: &Prepared) -> Option<String> {
         let wished = prepared.wished.as_ref();
         let wished = wished.and_then(|wished| wished.instructions.clone());
         wished.or_else(|| prepared.instructions.clone())
@@ -291,7 +291,7 @@ impl Views {
         }
         let deadline = self.config.summarizer.deadline;
         let until = Instant::from_std(prepared.begun) + deadline;
-        if let Some(wished) = self.instructions(prepared) {
+        if let Some(wished) = Self::instructions(prepared) {
             self.staging.unless(prepared.lineage, &wished);
         }
         let (stage, permit) = self
@@ -421,13 +421,14 @@ fn name(
         Some(id(*hash, &(wanted.span.start..end), settings))
     };
     let before = overlay.segments.iter();
-    let before = before.filter(|held| (held.to as usize) <= wanted.span.start);
+    let mut before = before.filter(|held| (held.to as usize) <= wanted.span.start);
     let words: u64 = before.clone().map(|held| held.pinned).sum();
     // The newest says where things stand; all of them would make each summary
     // dearer than the one before.
-    let earlier = before.last().map_or_else(String::new, |held| {
+    let earlier = before.next_back().map_or_else(String::new, |held| {
         let block: serde_json::Value = serde_json::from_str(&held.block).unwrap_or_default();
-        block["text"].as_str().unwrap_or_default().to_owned()
+        let text = block.get("text").and_then(serde_json::Value::as_str);
+        text.unwrap_or_default().to_owned()
     });
     let left = pins.user_tokens.saturating_sub(words);
     Some(Named {
