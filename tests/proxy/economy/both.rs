@@ -119,7 +119,9 @@ fn with_every_tier_long_sessions_cost_less_than_on_a_window_without_end() {
             continue;
         }
         println!("\n  {name}\n{COLUMNS}\n  |---|---|---|---|---|---|---|---|---|---|---|");
-        of_it.iter().for_each(|pair| println!("{}", line(pair)));
+        for pair in &of_it {
+            println!("{}", line(pair));
+        }
         let long: Vec<&Pair> = of_it
             .iter()
             .filter(|pair| pair.session.starts_with("wordy"))

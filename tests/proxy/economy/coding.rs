@@ -71,8 +71,8 @@ fn played(mut coding: Coding, cycles: usize) -> Vec<Value> {
 
 impl Coding {
     /// An agent whose cycles take about so many tokens.
-    fn new(seed: u64, each: usize, wordy: bool) -> Self {
-        let words = if wordy { WORDS } else { 0 };
+    fn new(seed: u64, each: usize, talks: bool) -> Self {
+        let words = if talks { WORDS } else { 0 };
         Self {
             rng: Rng::with_seed(seed),
             messages: Vec::new(),

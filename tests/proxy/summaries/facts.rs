@@ -45,7 +45,9 @@ pub fn words(messages: &[Value]) -> String {
         }
     }
     let mut words = String::new();
-    messages.iter().for_each(|m| gather(m, &mut words));
+    for message in messages {
+        gather(message, &mut words);
+    }
     words
 }
 
@@ -100,7 +102,9 @@ fn tell(stage: &mut Stage, turns: usize, mut forces: impl FnMut(usize) -> bool) 
             told.paths.insert(path);
         }
         let decision = format!("I settled on layout {}: it must stay flat", number * 11 + 7);
-        let filler = "This was looked into at some length and found good. ".repeat(30);
+        // Long enough for few turns in a span: the simulated summarizer notes a
+        // dozen rules and no more.
+        let filler = "This was looked into at some length and found good. ".repeat(60);
         let reply = Reply::text(format!("{decision}.\n{filler}"));
         told.decisions.push(decision);
         stage.upstream.sim.push_reply(reply);
@@ -124,7 +128,7 @@ fn a_forgetful_summarizer_loses_nothing_that_the_user_said() {
         let mut rng = Rng::with_seed(seed);
         let mut stage = Stage::set(FREE, Options::default(), &file("mode = \"model\""));
         stage.persona(Persona::Forgetful);
-        let told = tell(&mut stage, 28, |number| match seed {
+        let told = tell(&mut stage, 22, |number| match seed {
             0 => number % 6 == 5,
             _ => rng.u8(0..5) == 0,
         });
@@ -147,7 +151,7 @@ fn a_good_summarizer_keeps_decisions_and_paths_as_well() {
         let mut rng = Rng::with_seed(seed);
         let more = format!("mode = {mode:?}\n[policy]\nmax_segments = 20");
         let mut stage = Stage::set(FREE, Options::default(), &file(&more));
-        let told = tell(&mut stage, 28, |number| match seed {
+        let told = tell(&mut stage, 22, |number| match seed {
             0 => number % 6 == 5,
             _ => rng.u8(0..5) == 0,
         });

@@ -2,8 +2,7 @@
 //!
 //! A session has filled most of its window, the tokenizer is a little off, the
 //! summarizer's own window is a quarter of what there is to sum up, and then a
-//! tool gives back more than there is room for. The session goes on. With
-//! `LONGHAUL_OPENING` it is told in full size, else at a tenth of it.
+//! tool gives back more than there is room for. The session goes on.
 
 use longhaul::sim::{Options, Reply};
 use serde_json::json;
@@ -14,10 +13,10 @@ use crate::views::cast::{FREE, figure};
 
 const SUMMARIZER: &str = "claude-haiku-5-5";
 
-fn story(scale: u64, drift: f64, patient: bool) {
-    let (window, theirs) = (80_000 * scale, 20_000 * scale);
+fn story(patient: bool) {
+    let (window, theirs) = (800_000, 200_000);
     let options = Options {
-        drift,
+        drift: 1.02,
         ..Options::default()
     }
     .with_window(FREE, window)
@@ -38,15 +37,13 @@ fn story(scale: u64, drift: f64, patient: bool) {
         .agent
         .user("Build a compiler. Never modify files under legacy/.");
     stage.ask("");
-    stage.recall(56, usize::try_from(1010 * scale).unwrap());
+    stage.recall(56, 10_450);
     stage.agent.user("The port is 54817. Now read the log.");
     let call = Reply::call("Read", &json!({"file_path": "build/log.txt"}));
     stage.upstream.sim.push_reply(call);
     stage.ask("");
     // Enough to burst it.
-    stage
-        .agent
-        .results(usize::try_from(60_000 * scale).unwrap());
+    stage.agent.results(600_000);
     stage
         .upstream
         .sim
@@ -86,10 +83,8 @@ fn story(scale: u64, drift: f64, patient: bool) {
 
 #[test]
 fn a_session_at_its_limit_goes_on_when_a_result_bursts_it() {
-    let full = std::env::var_os("LONGHAUL_OPENING").is_some();
-    let scale = if full { 10 } else { 1 };
-    story(scale, 1.02, true);
-    story(scale, 1.02, false);
+    story(true);
+    story(false);
 }
 
 /// So far off, in tokens or in what is thought of the window, that upstream has

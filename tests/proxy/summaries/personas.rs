@@ -164,7 +164,7 @@ fn mixed(stage: &mut Stage, mut seed: u64, turns: usize, words: usize) {
     for _ in 0..turns {
         stage.persona(ALL[next(&mut seed) % ALL.len()]);
         stage.talks(1, words / 2 + next(&mut seed) % words);
-        if next(&mut seed) % 3 > 0 {
+        if !next(&mut seed).is_multiple_of(3) {
             stage.lands();
         }
         if next(&mut seed).is_multiple_of(16) {
