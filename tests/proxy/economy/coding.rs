@@ -79,7 +79,7 @@ impl Coding {
             read: Vec::new(),
             calls: 0,
             percent: each.saturating_sub(words) * 100 / USUAL,
-            wordy,
+            wordy: talks,
         }
     }
 
