@@ -76,7 +76,7 @@ const LARGE_AT_ONCE: usize = 2;
 const STATE_BYTES: u64 = 4 << 30;
 
 /// Kilobytes of requests that may be held in memory for summaries, all together.
-const HELD: usize = 512 * 1024;
+const HELD: usize = 64 * 1024;
 
 /// The turn of a large body; a small one needs none.
 type Turn<'a> = Option<SemaphorePermit<'a>>;
