@@ -120,8 +120,8 @@ impl App {
     ) -> Result<Self, StartError> {
         let metrics = Arc::new(Metrics::new()?);
         let limits = &config.limits;
-        let places = Places::new(limits.connections, metrics.connections.clone());
-        let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
+        let counted = |most| Places::new(most, metrics.connections.clone());
+        let (places, admin_places) = (counted(limits.connections), counted(ADMIN_CONNECTIONS));
         let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
         let views = Views::new(
             store.clone(),
@@ -133,14 +133,9 @@ impl App {
         )
         .await;
         let base = base_of(&config.upstream)?;
-        let compactor = Compactor::new(summaries(
-            config,
-            &surroundings,
-            base.clone(),
-            store,
-            &metrics,
-        )?);
-        let views = Arc::new(views.with_compactor(Arc::new(compactor)));
+        let parts = summaries(config, &surroundings, base.clone(), store, &metrics)?;
+        let views = views.with_compactor(Arc::new(Compactor::new(parts)));
+        let views = Arc::new(views);
         let shared = Arc::new(Shared {
             limits: Limits {
                 body_bytes: limits.body_bytes,
