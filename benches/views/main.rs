@@ -8,6 +8,7 @@
 //! not depend on how long a history is. To measure one more thing, add a [`Row`].
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::cast_precision_loss,
@@ -16,6 +17,7 @@
 )]
 
 mod history;
+mod pass;
 
 use std::alloc::System;
 use std::hint::black_box;
@@ -32,6 +34,7 @@ use longhaul::engine::tiers::{Clears, Settings, Survey};
 use longhaul::engine::view::{Recipe, View};
 use longhaul::engine::{chain, swift};
 use longhaul::wire::body::Body;
+use pass::Task;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -105,6 +108,9 @@ fn rows<'a>(bytes: &'a Bytes, body: &'a Body, copy: &'a mut Vec<u8>) -> Vec<Row<
     let known = body.messages().len().saturating_sub(2);
     let key = swift::Key::new([7; 32]);
     let (other, third) = (key.clone(), key.clone());
+    let task = |summary| Task::new(bytes, body, summary);
+    let drafted = task(false).drafted(bytes, body);
+    let (again, whole, summed_up, task) = (task(false), task(false), task(true), task(false));
     let hash = || HighwayHasher::new(highway::Key([7; 4])).hash128(black_box(bytes));
     vec![
         row("floor: copy and hash once", move || {
@@ -144,6 +150,21 @@ fn rows<'a>(bytes: &'a Bytes, body: &'a Body, copy: &'a mut Vec<u8>) -> Vec<Row<
             (swifts, hashes, size, view(bytes, &body, drawn.as_ref()))
         }),
         row("a pass: draft", || overlay(black_box(bytes), body)),
+        row("a pass: survey and decide", move || {
+            task.decided(black_box(bytes), body)
+        }),
+        row("a pass: and draft", move || {
+            again.drafted(black_box(bytes), body)
+        }),
+        row("a pass: check alone", move || {
+            pass::checked(black_box(bytes), body, &drafted);
+        }),
+        row("a pass: all of it", move || {
+            whole.made(black_box(bytes), body);
+        }),
+        row("a pass: all of it, a summary", move || {
+            summed_up.made(black_box(bytes), body);
+        }),
     ]
 }
 

@@ -76,17 +76,21 @@ impl<'p> View<'p> {
     }
 
     /// Whether a later result shows what this one showed.
-    pub(super) fn is_in(&self, later: &[u8]) -> bool {
-        if later == self.payload {
+    pub(super) fn is_in(&self, later: &View<'_>) -> bool {
+        if later.payload == self.payload {
             return true;
         }
         let Some((first, last)) = self.ends else {
             return false;
         };
-        if self.signs.iter().any(|sign| sign.find(later).is_none()) {
+        if self
+            .signs
+            .iter()
+            .any(|sign| sign.find(later.payload).is_none())
+        {
             return false;
         }
-        let later = lines(later);
+        let later = &later.lines;
         let first = self.lines.get(..first).unwrap_or_default();
         let from = self.lines.len().saturating_sub(last);
         let last = self.lines.get(from..).unwrap_or_default();
@@ -96,7 +100,7 @@ impl<'p> View<'p> {
             return false;
         };
         let apart = (ends + last.len()).saturating_sub(begins);
-        apart >= self.lines.len() && shares(&later, &self.lines)
+        apart >= self.lines.len() && shares(later, &self.lines)
     }
 }
 

@@ -1,4 +1,9 @@
 //! What comes later that stands for an earlier result.
+//!
+//! A file that is read thirty times is held against itself some hundred times,
+//! so what it takes to compare a result is made out once for each.
+
+use std::cell::OnceCell;
 
 use super::How;
 use super::content::{self, View};
@@ -18,6 +23,14 @@ type By = (How, (usize, usize));
 pub(super) struct Later<'i, 'a> {
     items: &'i [Item<'a>],
     topics: Topics<'i>,
+    looks: Vec<Look<'i>>,
+}
+
+/// What is known of a result once it was looked at.
+#[derive(Default)]
+struct Look<'i> {
+    view: OnceCell<View<'i>>,
+    is_complete: OnceCell<bool>,
 }
 
 impl<'i, 'a> Later<'i, 'a> {
@@ -25,7 +38,33 @@ impl<'i, 'a> Later<'i, 'a> {
         Self {
             items,
             topics: Topics::new(items),
+            looks: items.iter().map(|_| Look::default()).collect(),
         }
+    }
+
+    fn number(&self, item: &Item<'_>) -> usize {
+        self.items.partition_point(|other| other.used < item.used)
+    }
+
+    /// Whether the result of a call is sure to show all of a file.
+    fn is_complete(&self, item: &'i Item<'a>) -> bool {
+        let is_complete = || content::is_complete(item.text());
+        let look = self.looks.get(self.number(item));
+        look.map_or_else(is_complete, |look| {
+            *look.is_complete.get_or_init(is_complete)
+        })
+    }
+
+    /// What the result of a call shows of a file.
+    fn view(&self, item: &'i Item<'a>) -> Option<&View<'i>> {
+        let look = self.looks.get(self.number(item))?;
+        Some(look.view.get_or_init(|| View::of(item.text())))
+    }
+
+    /// Whether a later result shows what an earlier one showed.
+    fn shows(&self, later: &'i Item<'a>, earlier: &'i Item<'a>) -> bool {
+        let views = self.view(earlier).zip(self.view(later));
+        views.is_some_and(|(earlier, later)| earlier.is_in(later))
     }
 
     /// The calls about a topic that worked, are shown, and were made when the
@@ -86,27 +125,26 @@ impl<'i, 'a> Later<'i, 'a> {
             return None;
         }
         let differs = command.shows_differences();
-        let shows = |later: &&Item<'_>| {
+        let shows = |later: &&'i Item<'a>| {
             let most = match &later.act {
                 Act::Runs(again) => again.most,
                 _ => return false,
             };
             let has_room = most == command.most || (most.is_some() && most > command.most);
-            (has_room || content::is_complete(later.text()))
-                && !(differs && later.is_scant_beside(item))
+            (has_room || self.is_complete(later)) && !(differs && later.is_scant_beside(item))
         };
         Some((How::RunAgain, again.find(shows)?.used))
     }
 
     /// The later call that shows, or has written, all of a file.
     fn overwritten(&self, item: &Item<'_>, topic: usize) -> Option<By> {
-        let full = |later: &Item<'_>| match &later.act {
+        let full = |later: &'i Item<'a>| match &later.act {
             Act::Writes(_) => self
                 .writes_all(later, topic)
                 .then_some((How::WrittenLater, later.used)),
             act => {
                 let is_whole = act.reading()?.part == Part::Whole;
-                let all = is_whole && content::is_complete(later.text());
+                let all = is_whole && self.is_complete(later);
                 all.then_some((How::ReadAgain, later.used))
             }
         };
@@ -115,17 +153,15 @@ impl<'i, 'a> Later<'i, 'a> {
 
     /// Whether a call has written all of the file of this topic.
     fn writes_all(&self, later: &Item<'_>, topic: usize) -> bool {
-        let number = self.items.partition_point(|item| item.used < later.used);
-        let topics = self.topics.of(number).iter();
+        let topics = self.topics.of(self.number(later)).iter();
         let mut pairs = topics.zip(later.act.writings());
         pairs.any(|(of, writing)| *of == topic && writing.is_full)
     }
 
-    fn read_again(&self, number: usize, item: &Item<'_>) -> Option<By> {
+    fn read_again(&self, number: usize, item: &'i Item<'a>) -> Option<By> {
         let topic = self.topic(number)?;
         let part = &item.act.reading()?.part;
-        let mut view: Option<View<'_>> = None;
-        let mut covers = |later: &Item<'_>| {
+        let covers = |later: &'i Item<'a>| {
             if let Act::Writes(_) = &later.act {
                 let is_full = self.writes_all(later, topic);
                 return is_full.then_some((How::WrittenLater, later.used));
@@ -136,18 +172,12 @@ impl<'i, 'a> Later<'i, 'a> {
                 (Part::Other(_), _)
                 | (_, Part::Other(_))
                 | (Part::Whole | Part::Lines(..), Part::Tail(_)) => false,
-                (Part::Whole | Part::Lines(..), Part::Whole)
-                    if content::is_complete(later.text()) =>
-                {
-                    true
-                }
-                _ => view
-                    .get_or_insert_with(|| View::of(item.text()))
-                    .is_in(later.text()),
+                (Part::Whole | Part::Lines(..), Part::Whole) if self.is_complete(later) => true,
+                _ => self.shows(later, item),
             };
             again.then_some((How::ReadAgain, later.used))
         };
-        let newest = self.after(item, topic).take(LOOKS).find_map(&mut covers);
+        let newest = self.after(item, topic).take(LOOKS).find_map(covers);
         newest.or_else(|| self.after(item, topic).rev().take(LOOKS).find_map(covers))
     }
 

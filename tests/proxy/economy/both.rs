@@ -5,12 +5,16 @@
 //! session; `LONGHAUL_ECONOMY` as for the rest, and with it the sessions of
 //! 600,000 tokens for which the aim is set.
 
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use longhaul::sim::models;
+use longhaul::sim::prices::Tokens;
+
 use super::figures::Figures;
-use super::play::Stage;
+use super::play::{Run, Stage};
 use super::policy::Policy;
 use super::session::{self, Session};
 use super::setting::{BOTH, SMALL, Setting};
@@ -24,6 +28,8 @@ struct Pair {
     summaries: usize,
     /// Micro-dollars that they cost.
     summing_up: u64,
+    /// Tokens of the conversation itself.
+    tokens: Tokens,
 }
 
 fn selection() -> Vec<(Session, Vec<Setting>)> {
@@ -40,8 +46,19 @@ fn selection() -> Vec<(Session, Vec<Setting>)> {
 
 fn play(session: &Session, settings: &[Setting]) -> Vec<Pair> {
     let stage = Stage::new();
+    // What a client sends without a proxy depends on these alone.
+    let mut played: Vec<((bool, &str), Rc<Run>)> = Vec::new();
     let pair = |setting: &Setting| {
-        let none = stage.play(session, Policy::None, setting);
+        let binds = models::find(setting.model).unwrap().binds_thinking;
+        let key = (binds, setting.lifetime);
+        let known = played.iter().find(|(known, _)| *known == key);
+        let none = if let Some((_, run)) = known {
+            run.clone()
+        } else {
+            let run = Rc::new(stage.play(session, Policy::None, setting));
+            played.push((key, run.clone()));
+            run
+        };
         let budget = setting.budget(&none);
         let longhaul = stage.play(session, Policy::Longhaul(budget), setting);
         Pair {
@@ -51,6 +68,7 @@ fn play(session: &Session, settings: &[Setting]) -> Vec<Pair> {
             longhaul: Figures::new(&longhaul, &none, setting.model, budget),
             summaries: longhaul.summaries,
             summing_up: longhaul.summing_up.micro_dollars(),
+            tokens: longhaul.tokens(),
         }
     };
     settings.iter().map(pair).collect()
@@ -91,7 +109,7 @@ fn line(pair: &Pair) -> String {
     let Pair { none, longhaul, .. } = pair;
     let dollars = |micro: u64| micro as f64 / 1e6;
     format!(
-        "  | {} | {} | {:.3} | {:.3} | {:.1}% | {} | {:.3} | {} | {} | {} | {} |",
+        "  | {} | {} | {:.3} | {:.3} | {:.1}% | {} | {:.3} | {} | {} | {} | {} | {} | {} | {} |",
         pair.session,
         longhaul.requests,
         dollars(none.micro_dollars),
@@ -103,10 +121,13 @@ fn line(pair: &Pair) -> String {
         none.peak,
         longhaul.peak,
         longhaul.over_budget,
+        pair.tokens.read / 1_000,
+        (pair.tokens.write_5m + pair.tokens.write_1h + pair.tokens.input) / 1_000,
+        pair.tokens.output / 1_000,
     )
 }
 
-const COLUMNS: &str = "  | session | requests | dollars without | with | share | summaries | for them | passes | peak without | with | over budget |";
+const COLUMNS: &str = "  | session | requests | dollars without | with | share | summaries | for them | passes | peak without | with | over budget | K read | K written | K output |";
 
 #[test]
 fn with_every_tier_long_sessions_cost_less_than_on_a_window_without_end() {
@@ -118,7 +139,9 @@ fn with_every_tier_long_sessions_cost_less_than_on_a_window_without_end() {
         if of_it.is_empty() {
             continue;
         }
-        println!("\n  {name}\n{COLUMNS}\n  |---|---|---|---|---|---|---|---|---|---|---|");
+        println!(
+            "\n  {name}\n{COLUMNS}\n  |---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+        );
         for pair in &of_it {
             println!("{}", line(pair));
         }

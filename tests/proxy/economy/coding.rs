@@ -71,15 +71,15 @@ fn played(mut coding: Coding, cycles: usize) -> Vec<Value> {
 
 impl Coding {
     /// An agent whose cycles take about so many tokens.
-    fn new(seed: u64, each: usize, talks: bool) -> Self {
-        let words = if talks { WORDS } else { 0 };
+    fn new(seed: u64, each: usize, wordy: bool) -> Self {
+        let said = if wordy { WORDS } else { 0 };
         Self {
             rng: Rng::with_seed(seed),
             messages: Vec::new(),
             read: Vec::new(),
             calls: 0,
-            percent: each.saturating_sub(words) * 100 / USUAL,
-            wordy: talks,
+            percent: each.saturating_sub(said) * 100 / USUAL,
+            wordy,
         }
     }
 

@@ -57,6 +57,12 @@ impl Run {
         costs.fold(Cost::default(), Cost::plus)
     }
 
+    /// Tokens of the conversation itself.
+    pub fn tokens(&self) -> Tokens {
+        let each = self.played.iter().map(|played| played.tokens);
+        each.fold(Tokens::default(), Tokens::plus)
+    }
+
     /// The largest prompt.
     pub fn peak(&self) -> u64 {
         self.played

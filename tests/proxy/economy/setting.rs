@@ -31,6 +31,11 @@ const CLEAR: &str = "[trim]\nenabled = false\n";
 /// Every tier; whoever is cheapest sums up.
 const SUMMARIES: &str = "[summarizer]\nmode = \"auto\"\n";
 
+/// The same for whoever minds the bill more than the memory: a conversation is
+/// kept at a fraction of its budget.
+const LEAN: &str = "[summarizer]\nmode = \"auto\"\n\
+    [policy]\nclear_at = 0.30\nsummarize_at = 0.35\nfloor = 0.15\n";
+
 /// Three prices of reading a cache: a tenth, a twentieth and a fortieth of input.
 pub const MODELS: [&str; 3] = ["claude-opus-4-8", "claude-opus-5-5", "claude-fable-5-2"];
 
@@ -79,12 +84,21 @@ const fn summing_up(setting: Setting) -> Setting {
     }
 }
 
+const fn lean(setting: Setting) -> Setting {
+    Setting {
+        file: LEAN,
+        ..setting
+    }
+}
+
 /// Every model with every tier.
-pub const BOTH: [Setting; 4] = [
+pub const BOTH: [Setting; 6] = [
     summing_up(setting(MODELS[0], Budget::Tokens(200_000))),
     summing_up(setting(MODELS[1], Budget::Tokens(200_000))),
     summing_up(setting(MODELS[2], Budget::Tokens(200_000))),
     summing_up(an_hour(setting(MODELS[0], Budget::Tokens(200_000)))),
+    lean(setting(MODELS[0], Budget::Tokens(200_000))),
+    lean(setting(MODELS[1], Budget::Tokens(200_000))),
 ];
 
 /// The same on a session that is not long enough for that budget.
@@ -99,6 +113,7 @@ impl Setting {
         let tiers = match self.file {
             CLEAR => "",
             SUMMARIES => ", summaries",
+            LEAN => ", summaries, lean",
             _ => ", trimming",
         };
         format!(

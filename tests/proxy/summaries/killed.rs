@@ -30,12 +30,11 @@ fn file() -> String {
 fn until_it_dies(witness: &mut Witness, doomed: &mut Doomed) -> usize {
     let (mut passes, mut paid) = (0, 0);
     for _ in 0..TURNS {
-        if let Some(pass) = witness.talk(doomed.address, WORDS) {
-            passes += usize::from(pass != "none");
-        } else {
+        let Some(pass) = witness.talk(doomed.address, WORDS) else {
             eventually("it dies by itself", || doomed.is_dead());
             return passes;
-        }
+        };
+        passes += usize::from(pass != "none");
         witness.look();
         // Time for a summary to be stored, as a session at its usual pace has it.
         if std::mem::replace(&mut paid, witness.summaries().len()) < paid {
