@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, Uri};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -51,6 +51,9 @@ use windows::Windows;
 
 /// The most flights at a time; each holds a request in memory.
 const FLIGHTS: usize = 64;
+/// Bytes of a request from which its flight takes several times as much, so that
+/// such ones go one after the other.
+const LARGE: usize = 4 << 20;
 
 /// How a flight ended.
 pub type Landed = Result<Arc<Finished>, Failure>;
@@ -87,6 +90,7 @@ pub struct Compactor {
     windows: Windows,
     /// The models that do not sum up by themselves.
     pub refusers: Refusers,
+    large: Semaphore,
     flights: Mutex<HashMap<SegmentId, Boarding>>,
     background: Handle,
     tasks: TaskTracker,
@@ -155,6 +159,7 @@ impl Compactor {
             gates,
             windows: Windows::default(),
             refusers: Refusers::default(),
+            large: Semaphore::new(1),
             flights: Mutex::default(),
             background: Handle::current(),
             tasks: TaskTracker::new(),
@@ -192,8 +197,16 @@ impl Compactor {
         let flight = async move {
             let patience = flight::patience(compactor.config.summarizer.timeout);
             let until = Instant::now() + patience;
+            let flying = async {
+                let large = errand.bytes.len() >= LARGE;
+                let _turn = match large.then(|| compactor.large.acquire()) {
+                    Some(turn) => turn.await.ok(),
+                    None => None,
+                };
+                compactor.fly(&errand, until).await
+            };
             let landed = tokio::select! {
-                landed = compactor.fly(&errand, until) => landed.map(Arc::new),
+                landed = flying => landed.map(Arc::new),
                 () = compactor.stopping.cancelled() => Err(Failure::Shut),
             };
             // Stored by now: whoever looks from here on finds it there.

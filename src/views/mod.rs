@@ -75,8 +75,9 @@ const LARGE_AT_ONCE: usize = 2;
 /// The most that marks, overlays and segments may take on disk.
 const STATE_BYTES: u64 = 4 << 30;
 
-/// Kilobytes of requests that may be held in memory for summaries, all together.
-const HELD: usize = 64 * 1024;
+/// The part of the room for request bodies that those may take which are held for
+/// summaries, after they have been forwarded.
+const HELD: u64 = 4;
 
 /// The turn of a large body; a small one needs none.
 type Turn<'a> = Option<SemaphorePermit<'a>>;
@@ -150,6 +151,10 @@ impl Views {
         clock: Clock,
         secret: [u8; 32],
     ) -> Self {
+        let held = config.limits.buffered_bytes / HELD / 1024;
+        let held = usize::try_from(held)
+            .unwrap_or(usize::MAX)
+            .min(Semaphore::MAX_PERMITS);
         let tenants = Tenants::new(&config.tenant.by, config.listen.is_loopback());
         let views = Self {
             store,
@@ -171,7 +176,7 @@ impl Views {
             background: Handle::current(),
             tasks: TaskTracker::new(),
             large: Semaphore::new(LARGE_AT_ONCE),
-            holding: Arc::new(Semaphore::new(HELD)),
+            holding: Arc::new(Semaphore::new(held)),
         };
         match views.timed("learned", views.store.learned()).await {
             Ok(notes) => {
