@@ -288,7 +288,9 @@ impl Asked {
         });
         let record = record.await.map_err(|_| Failure::Malformed)?;
         let text = prompt::around(&record, &self.errand.earlier);
-        self.ask(&ask.system(), &text).await
+        // As long as what it was made from: only one of them is kept.
+        drop(record);
+        self.ask(&ask.system(), text).await
     }
 
     async fn in_parts(&self, refused: Option<&Problem>) -> Result<Narrative, Failed> {
@@ -352,7 +354,7 @@ impl Asked {
                 let group = narratives.get(group).unwrap_or(&[]);
                 merged.push(match group {
                     [one] => one.clone(),
-                    several => self.ask(&ask.merge(), &prompt::parts(several)).await?,
+                    several => self.ask(&ask.merge(), prompt::parts(several)).await?,
                 });
             }
             if merged.len() == narratives.len() {
@@ -367,14 +369,17 @@ impl Asked {
         }
     }
 
-    async fn ask(&self, system: &str, text: &str) -> Result<Narrative, Failed> {
+    async fn ask(&self, system: &str, text: String) -> Result<Narrative, Failed> {
         let compactor = &self.compactor;
         let max_tokens = compactor.config.summarizer.max_tokens + ROOM_TO_THINK;
         let mut body = serde_json::Map::new();
         body.insert("model".to_owned(), json!(&*self.model));
         body.insert("max_tokens".to_owned(), json!(max_tokens));
         body.insert("system".to_owned(), json!(system));
-        let asked = json!([{"role": "user", "content": text}]);
+        let mut asked = serde_json::Map::new();
+        asked.insert("role".to_owned(), json!("user"));
+        asked.insert("content".to_owned(), Value::String(text));
+        let asked = Value::Array(vec![Value::Object(asked)]);
         body.insert("messages".to_owned(), asked);
         if takes_temperature(&self.model, VERSION) {
             body.insert("temperature".to_owned(), json!(0));
