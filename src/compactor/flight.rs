@@ -24,6 +24,7 @@ use crate::engine::summary::check::{Problem, Source, check};
 use crate::engine::summary::segment;
 use crate::store::Moment;
 use crate::wire::reply::Usage;
+use crate::wire::splice::joined;
 
 /// Of what it stands for, in percent, that a summary may be at the most; pins
 /// aside, which are as long as what the user said.
@@ -70,7 +71,7 @@ impl Compactor {
         loop {
             let attempt = self.attempt(errand, way, refused.as_ref(), until).await;
             let failed = match attempt {
-                Ok(narrative) => match self.judge(errand, narrative).await {
+                Ok(narrative) => match self.judge(errand, way, narrative).await {
                     Ok(finished) => return Ok(finished),
                     Err(failed) => failed,
                 },
@@ -196,9 +197,14 @@ impl Compactor {
     }
 
     /// Holds a narrative against what it was made from.
-    async fn judge(&self, errand: &Arc<Errand>, narrative: Narrative) -> Result<Finished, Failed> {
-        let errand = errand.clone();
-        let judged = tokio::task::spawn_blocking(move || judge(&errand, &narrative));
+    async fn judge(
+        &self,
+        errand: &Arc<Errand>,
+        way: &Way,
+        narrative: Narrative,
+    ) -> Result<Finished, Failed> {
+        let (errand, whole) = (errand.clone(), *way == Way::Fork);
+        let judged = tokio::task::spawn_blocking(move || judge(&errand, whole, &narrative));
         judged
             .await
             .unwrap_or_else(|_| Err(Failure::Malformed.into()))
@@ -219,10 +225,16 @@ impl Compactor {
     }
 }
 
-fn judge(errand: &Errand, narrative: &Narrative) -> Result<Finished, Failed> {
+/// `whole`: the model was given all of the request as it was sent, stubs of ours,
+/// system and tools included, and not only the span.
+fn judge(errand: &Errand, whole: bool, narrative: &Narrative) -> Result<Finished, Failed> {
     let conversation = errand.conversation();
     let span = errand.span.clone();
     let mut source = Source::of(&conversation, 0..span.end);
+    if let Some(cached) = errand.cached.as_ref().filter(|_| whole) {
+        let sent = serde_json::from_slice(&joined(&cached.pieces));
+        source.add_json(&sent.unwrap_or_default());
+    }
     source.add(&errand.earlier);
     source.add(errand.instructions.as_deref().unwrap_or_default());
     check(narrative, &source, span.len())?;
