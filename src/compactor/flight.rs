@@ -25,6 +25,7 @@ use crate::engine::summary::check::{Problem, Source, check};
 use crate::engine::summary::segment;
 use crate::store::Moment;
 use crate::wire::reply::Usage;
+use crate::wire::splice::joined;
 
 /// Of what it stands for, in percent, that a summary may be at the most; pins
 /// aside, which are as long as what the user said.
@@ -255,18 +256,17 @@ impl Compactor {
     }
 }
 
-/// `whole`: the model was given all of the request, not only the span.
+/// `whole`: the model was given all of the request as it was sent, stubs of ours,
+/// system and tools included, and not only the span.
 fn judge(errand: &Errand, whole: bool, written: Written) -> Result<Finished, Failed> {
     let Written { narrative, block } = written;
     let narrative = &narrative;
     let conversation = errand.conversation();
     let span = errand.span.clone();
-    let given = if whole { conversation.len() } else { span.end };
-    let mut source = Source::of(&conversation, 0..given);
-    for name in ["system", "tools"].iter().filter(|_| whole) {
-        let field = errand.body.field(&errand.bytes, name);
-        let field = field.and_then(|field| serde_json::from_slice(field.of(&errand.bytes)).ok());
-        source.add_json(&field.unwrap_or_default());
+    let mut source = Source::of(&conversation, 0..span.end);
+    if let Some(cached) = errand.cached.as_ref().filter(|_| whole) {
+        let sent = serde_json::from_slice(&joined(&cached.pieces));
+        source.add_json(&sent.unwrap_or_default());
     }
     source.add(&errand.earlier);
     source.add(errand.instructions.as_deref().unwrap_or_default());

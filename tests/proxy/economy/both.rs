@@ -61,6 +61,8 @@ fn play(session: &Session, settings: &[Setting]) -> Vec<Pair> {
         };
         let budget = setting.budget(&none);
         let longhaul = stage.play(session, Policy::Longhaul(budget), setting);
+        // The simulator's summarizer invents nothing unless it is told to.
+        assert!(!longhaul.rejected, "{}, {}", session.name, setting.name());
         Pair {
             session: session.name.clone(),
             setting: setting.name(),

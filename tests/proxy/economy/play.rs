@@ -43,6 +43,8 @@ pub struct Run {
     /// How many calls were for summaries, and what they cost.
     pub summaries: usize,
     pub summing_up: Cost,
+    /// Summaries that were held to name what was never said.
+    pub rejected: bool,
     /// Why upstream refused what the client never saw refused.
     pub refusals: Vec<String>,
 }
@@ -126,11 +128,14 @@ impl Stage {
             history.push(json!({"role": "assistant", "content": reply["content"]}));
         }
         drop(client);
+        let untrue = "longhaul_summarizer_failures_total{reason=\"not_verbatim\"}";
+        let untrue = proxy.as_ref().and_then(|proxy| proxy.metric(untrue));
         if let Some(proxy) = &mut proxy {
             proxy.join();
         }
         let entries = self.upstream.entries();
-        let run = run(policy, model, &entries, &passes);
+        let mut run = run(policy, model, &entries, &passes);
+        run.rejected = untrue.is_some_and(|count| count > 0.0);
         let ledger = entries
             .iter()
             .fold(Cost::default(), |sum, entry| sum.plus(entry.cost));
@@ -179,6 +184,7 @@ fn run(policy: Policy, model: &str, entries: &[Entry], passes: &[bool]) -> Run {
                 (other, entry.tokens)
             })
             .collect(),
+        rejected: false,
         summaries: summaries().count(),
         summing_up: summaries().fold(Cost::default(), |sum, entry| sum.plus(entry.cost)),
         refusals: refusals.collect(),

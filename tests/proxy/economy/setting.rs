@@ -31,6 +31,9 @@ const CLEAR: &str = "[trim]\nenabled = false\n";
 /// Every tier; whoever is cheapest sums up.
 const SUMMARIES: &str = "[summarizer]\nmode = \"auto\"\n";
 
+/// Every tier; the conversation's own model sums up.
+const FORK: &str = "[summarizer]\nmode = \"fork\"\n";
+
 /// The same for whoever minds the bill more than the memory: a conversation is
 /// kept at a fraction of its budget.
 const LEAN: &str = "[summarizer]\nmode = \"auto\"\n\
@@ -101,8 +104,11 @@ pub const BOTH: [Setting; 6] = [
     lean(setting(MODELS[1], Budget::Tokens(200_000))),
 ];
 
-/// The same on a session that is not long enough for that budget.
-pub const SMALL: Setting = summing_up(setting(MODELS[0], Budget::OfPeak(0.5)));
+/// On a session that is not long enough for that budget; its own model sums up.
+pub const SMALL: Setting = Setting {
+    file: FORK,
+    ..setting(MODELS[0], Budget::OfPeak(0.5))
+};
 
 impl Setting {
     pub fn name(&self) -> String {
@@ -113,6 +119,7 @@ impl Setting {
         let tiers = match self.file {
             CLEAR => "",
             SUMMARIES => ", summaries",
+            FORK => ", summaries by fork",
             LEAN => ", summaries, lean",
             _ => ", trimming",
         };
