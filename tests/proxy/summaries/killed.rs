@@ -39,7 +39,7 @@ fn until_it_dies(witness: &mut Witness, doomed: &mut Doomed) -> usize {
         // Time for a summary to be stored, as a session at its usual pace has it.
         if std::mem::replace(&mut paid, witness.summaries().len()) < paid {
             let begun = Instant::now();
-            while begun.elapsed() < Duration::from_millis(400) && !doomed.is_dead() {
+            while begun.elapsed() < Duration::from_secs(1) && !doomed.is_dead() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
