@@ -24,8 +24,6 @@ pub struct Case {
     pub setting: String,
     /// Requests whose whole history was over the watermark.
     pub beyond: usize,
-    /// It grows beyond what the budget allows, so that passes must be made.
-    pub forced: bool,
     pub none: Figures,
     pub rivals: Vec<Figures>,
     /// A proxy that does not reckon, where there is time for it.
@@ -63,7 +61,6 @@ pub fn compare(session: &Session, settings: &[Setting], thorough: bool) -> Vec<C
             session: session.name.clone(),
             setting: setting.name(),
             beyond: none.played.iter().filter(beyond).count(),
-            forced: none.peak() > budget.min(usable(setting.model)) / 100 * 95,
             none: figures(&none),
             rivals: rivals.iter().map(|run| figures(run)).collect(),
             batch: batch.map(|run| figures(&run)),

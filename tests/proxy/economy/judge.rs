@@ -3,11 +3,8 @@
 use super::compare::Case;
 use super::figures::Figures;
 
-/// Percent of what nothing at all costs, on every session that may take its time.
+/// Percent of what nothing at all costs, on every session.
 const MOST: u64 = 102;
-/// The same where the budget is less than the session grows to, so that passes
-/// must be made whether they pay or not. Nothing at all would be over it.
-const FORCED: u64 = 110;
 /// Percent of the sessions past a watermark in which nothing is cheaper.
 const WINS: usize = 90;
 
@@ -24,8 +21,7 @@ pub fn harm(cases: &[Case]) -> Vec<String> {
         let (none, longhaul) = (&case.none, &case.longhaul);
         let mut say =
             |what: String| found.push(format!("{}, {}: {what}", case.session, case.setting));
-        let most = if case.forced { FORCED } else { MOST };
-        if longhaul.micro_dollars * 100 > none.micro_dollars * most {
+        if longhaul.micro_dollars * 100 > none.micro_dollars * MOST {
             let (with, without) = (longhaul.micro_dollars, none.micro_dollars);
             say(format!("costs {with} micro-dollars, {without} without"));
         }
@@ -74,7 +70,6 @@ mod tests {
             session: "s".to_owned(),
             setting: "m".to_owned(),
             beyond: 1,
-            forced: false,
             none: figures(1_000),
             rivals: vec![figures(1_200), figures(900)],
             batch: Some(figures(100)),
@@ -83,14 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn two_percent_more_than_nothing_is_allowed_and_ten_where_passes_are_forced() {
+    fn two_percent_more_than_nothing_is_allowed() {
         assert_eq!(harm(&[case(1_020)]), Vec::<String>::new());
         assert_eq!(harm(&[case(800), case(1_021)]).len(), 1);
-        let mut forced = case(1_021);
-        forced.forced = true;
-        assert_eq!(harm(&[forced.clone()]), Vec::<String>::new());
-        forced.longhaul.micro_dollars = 1_101;
-        assert_eq!(harm(&[forced]).len(), 1);
     }
 
     #[test]
