@@ -24,8 +24,8 @@ const ALL: [Persona; 13] = [
     Persona::ContextExceeded,
 ];
 
-/// What one request may wait for summaries, and what a call may take on a busy
-/// machine.
+/// What one request may wait for summaries, and what a call may take; on a busy
+/// machine it is as long as the longest that waited for nothing.
 const DEADLINE: Duration = Duration::from_millis(300);
 const CALL: Duration = Duration::from_secs(1);
 
@@ -48,7 +48,7 @@ fn options() -> Options {
 fn assert_went_on(stage: &Stage, what: &str) {
     stage.assert_accepted();
     assert!(
-        stage.longest < DEADLINE + CALL * 3,
+        stage.longest < DEADLINE + CALL.max(stage.calm) * 3,
         "{what}: {:?}",
         stage.longest
     );
@@ -90,8 +90,6 @@ fn alone(mode: &str, persona: Persona) {
     assert_went_on(&stage, &what);
     let good = match persona {
         Persona::Good | Persona::Slow => true,
-        // There is no tool to be called in a record.
-        Persona::CallsTool => mode == "model",
         _ => false,
     };
     let opened =
@@ -112,13 +110,15 @@ fn alone(mode: &str, persona: Persona) {
     );
 }
 
-/// Each in a session of its own, all at once: mostly they wait.
+/// Each in a session of its own, some at once: mostly they wait.
 fn each(cast: &[(&str, Persona)]) {
-    std::thread::scope(|scope| {
-        for (mode, persona) in cast {
-            scope.spawn(|| alone(mode, *persona));
-        }
-    });
+    for some in cast.chunks(3) {
+        std::thread::scope(|scope| {
+            for (mode, persona) in some {
+                scope.spawn(|| alone(mode, *persona));
+            }
+        });
+    }
 }
 
 #[test]
@@ -136,7 +136,6 @@ fn a_session_goes_on_whatever_its_summarizer_writes() {
 #[test]
 fn a_session_goes_on_whatever_its_summarizer_does_instead() {
     each(&[
-        ("model", Persona::CallsTool),
         ("fork", Persona::CallsTool),
         ("model", Persona::Slow),
         ("model", Persona::Hanging),
