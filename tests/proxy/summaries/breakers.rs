@@ -18,12 +18,12 @@ fn transitions(stage: &Stage, scope: &str, from: &str, to: &str) -> i64 {
 }
 
 fn states(stage: &Stage, scope: &str) -> (i64, i64) {
-    let state = |state: &str| {
+    let count = |state: &str| {
         stage.number(&format!(
             "breaker_state{{scope=\"{scope}\",state=\"{state}\"}}"
         ))
     };
-    (state("open"), state("half_open"))
+    (count("open"), count("half_open"))
 }
 
 /// Goes on until an answer says this of the breaker.
@@ -208,7 +208,7 @@ fn nothing_is_asked_beside_a_conversation_that_is_told_to_slow_down() {
         assert!(!stage.begins(), "{:?}", stage.sizes);
     }
     assert!(*stage.sizes.last().unwrap() > 21_500, "{:?}", stage.sizes);
-    stage.clock.advance(Duration::from_secs(120));
+    stage.clock.advance(Duration::from_mins(2));
     stage.talk("Go on.", 100);
     let begun = (0..20).any(|_| stage.begins());
     assert!(begun, "{:?} {:?}", stage.sizes, stage.passes);

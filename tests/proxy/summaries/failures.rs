@@ -76,7 +76,9 @@ fn a_failing_or_overloaded_summarizer_is_asked_again_then_the_fallback() {
     asked_again(|stage| {
         let personas = [ServerError, Overloaded, ServerError];
         let sim = &stage.upstream.sim;
-        personas.into_iter().for_each(|it| sim.push_persona(it));
+        for persona in personas {
+            sim.push_persona(persona);
+        }
     });
 }
 

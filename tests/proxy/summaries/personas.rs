@@ -88,10 +88,7 @@ fn alone(mode: &str, persona: Persona) {
         stage.lands();
     }
     assert_went_on(&stage, &what);
-    let good = match persona {
-        Persona::Good | Persona::Slow => true,
-        _ => false,
-    };
+    let good = matches!(persona, Persona::Good | Persona::Slow);
     let opened =
         stage.number("breaker_transitions_total{from=\"closed\",scope=\"session\",to=\"open\"}");
     assert_eq!(opened > 0, !good, "{what}: {:?}", stage.breakers);
@@ -163,7 +160,7 @@ fn mixed(stage: &mut Stage, mut seed: u64, turns: usize, words: usize) {
     for _ in 0..turns {
         stage.persona(ALL[next(&mut seed) % ALL.len()]);
         stage.talks(1, words / 2 + next(&mut seed) % words);
-        if next(&mut seed) % 3 > 0 {
+        if !next(&mut seed).is_multiple_of(3) {
             stage.lands();
         }
         if next(&mut seed).is_multiple_of(16) {

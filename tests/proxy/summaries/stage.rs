@@ -134,7 +134,7 @@ impl Stage {
     pub fn talks(&mut self, turns: usize, words: usize) {
         for _ in 0..turns {
             let number = self.agent.history.len();
-            if number % 5 == 0 {
+            if number.is_multiple_of(5) {
                 self.call(&format!("src/part_{number}.rs"), 400);
             }
             self.talk(&format!("Please do step {number} now."), words);
