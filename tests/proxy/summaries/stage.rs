@@ -25,6 +25,8 @@ pub struct Stage {
     pub breakers: Vec<String>,
     /// How long the longest took.
     pub longest: Duration,
+    /// How long the longest took that had nothing to wait for.
+    pub calm: Duration,
     folder: tempfile::TempDir,
     file: String,
     /// Calls for summaries, and ends of such, that were waited for.
@@ -68,6 +70,7 @@ impl Stage {
             sizes: Vec::new(),
             breakers: Vec::new(),
             longest: Duration::ZERO,
+            calm: Duration::ZERO,
             folder,
             file: file.to_owned(),
             over: (0, 0),
@@ -107,6 +110,9 @@ impl Stage {
         if !self.passes.is_empty() {
             // The first also waits for the tokenizer to be loaded.
             self.longest = self.longest.max(begun.elapsed());
+        }
+        if compaction(&answer) == "none" && !self.passes.is_empty() {
+            self.calm = self.calm.max(begun.elapsed());
         }
         self.passes.push(compaction(&answer).to_owned());
         self.sizes.push(figure(&answer, "sent"));
