@@ -172,7 +172,7 @@ mod tests {
 
     fn source() -> Source {
         let bytes = json!({"messages": [
-            {"role": "user", "content": "Port /work/app/src/net/tcp.rs; never push to main."},
+            {"role": "user", "content": "Port /srv/app/src/net/tcp.rs; never push to main."},
             {"role": "assistant", "content": [
                 {"type": "thinking", "thinking": "maybe old_name", "signature": "s"},
                 {"type": "tool_use", "id": "toolu_01", "name": "Bash",
@@ -196,7 +196,7 @@ mod tests {
             "(net/tcp.rs:40)",
             "./src/lib.rs#L12",
             "src/lib.rs:99:1",
-            "/work/app/src/net/tcp.rs.",
+            "/srv/app/src/net/tcp.rs.",
             "E0308",
             "commit 3f2a9bc",
             "--no-fail-fast",
