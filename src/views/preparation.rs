@@ -19,7 +19,6 @@ use crate::engine::overlay::{Origin, Overlay, Segment};
 use crate::engine::pinned;
 use crate::engine::policy::Situation;
 use crate::engine::span::{Look, Wanted, wanted};
-use crate::engine::split::Split;
 use crate::engine::swift::Swift;
 use crate::engine::tiers::Settings as Tiers;
 use crate::engine::tiers::Survey;
@@ -33,7 +32,6 @@ pub struct Preparation {
     pub(super) lineage: LineageId,
     pub(super) situation: Situation,
     pub(super) tiers: Tiers,
-    pub(super) split: Split,
     pub(super) base: u64,
     pub(super) pieces: Vec<Bytes>,
     pub(super) overlay_id: Option<OverlayId>,
@@ -125,7 +123,6 @@ pub(super) fn name(
         overlay,
         situation,
         tiers,
-        split,
         base,
         ..
     } = preparation;
@@ -141,7 +138,7 @@ pub(super) fn name(
     let look = Look {
         weights: survey.weights(),
         room: needed.then_some(floor),
-        split,
+        split: &tiers.split,
         manual_thinking: recognised.facts.manual_thinking,
         max_segments,
         user_tokens: pins.user_tokens,

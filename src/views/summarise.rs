@@ -180,7 +180,6 @@ impl Views {
                 .as_ref()
                 .map(|(_, overlay)| overlay.clone()),
             lineage: prepared.lineage,
-            split: tiers.split.clone(),
             base,
             pieces: prepared.view.pieces.clone(),
             overlay_id: prepared.overlay.as_ref().map(|(id, _)| *id),

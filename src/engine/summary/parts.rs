@@ -99,18 +99,6 @@ pub fn groups(weights: &[u64], room: u64) -> Vec<Range<usize>> {
     groups.into_iter().map(|(group, _)| group).collect()
 }
 
-/// How many rounds of merging so many parts take, if so many go into one.
-pub fn rounds(parts: usize, fan_in: usize) -> usize {
-    let fan_in = fan_in.max(2);
-    let mut left = parts;
-    let mut rounds = 0;
-    while left > 1 {
-        left = left.div_ceil(fan_in);
-        rounds += 1;
-    }
-    rounds
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,17 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_comes_to_an_end() {
-        for (parts, fan_in, expected) in [
-            (0, 4, 0),
-            (1, 4, 0),
-            (4, 4, 1),
-            (5, 4, 2),
-            (17, 4, 3),
-            (3, 0, 2),
-        ] {
-            assert_eq!(rounds(parts, fan_in), expected);
-        }
+    fn neighbours_are_merged_as_far_as_there_is_room_and_at_least_in_pairs() {
         assert_eq!(groups(&[3, 3, 3, 3, 3], 9), [0..3, 3..5]);
         assert_eq!(groups(&[50, 50, 50], 9), [0..2, 2..3]);
         assert!(groups(&[], 9).is_empty());

@@ -97,7 +97,6 @@ impl Stage {
         self.proxy = Proxy::keeping_time(&url, &self.file, self.folder.path(), self.clock.clone());
     }
 
-    #[allow(dead_code)]
     pub fn persona(&self, persona: Persona) {
         self.upstream.sim.set_persona(persona);
     }
