@@ -99,6 +99,13 @@ digest!(
     SegmentId, 32
 );
 
+digest!(
+    /// What a view shows instead of something, and by which it is asked for. It
+    /// is permission too, so it is derived from all of a conversation, and
+    /// whoever has not seen that cannot make it up.
+    Reference, 10
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,7 @@ pub mod pinned;
 pub mod policy;
 #[cfg(test)]
 mod properties;
+pub mod recall;
 pub mod recovery;
 pub mod reduce;
 pub mod render;

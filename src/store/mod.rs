@@ -9,6 +9,7 @@
 //! can be had again at the price of an estimate, a mark's figures, follows
 //! when it can.
 
+pub mod journal;
 mod memory;
 mod pack;
 mod pending;

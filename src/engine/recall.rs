@@ -1,0 +1,3 @@
+//! How what was left out is found again: what an entry of the journal is.
+
+pub mod entry;
