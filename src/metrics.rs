@@ -5,6 +5,7 @@
 //! entry of the model table or `other`. So the number of series is bounded
 //! whatever passes.
 
+mod journal;
 mod passes;
 mod summaries;
 mod views;
@@ -17,6 +18,7 @@ use prometheus::{
 };
 
 use crate::wire::reply::Usage;
+use journal::JournalMetrics;
 use passes::PassMetrics;
 use summaries::SummaryMetrics;
 use views::ViewMetrics;
@@ -43,6 +45,7 @@ pub struct Metrics {
     overhead: Histogram,
     upstream: HistogramVec,
     tokens: IntCounterVec,
+    journal: JournalMetrics,
     passes: PassMetrics,
     summaries: SummaryMetrics,
     views: ViewMetrics,
@@ -94,6 +97,7 @@ impl Metrics {
                 ),
                 &["model", "class"],
             )?,
+            journal: JournalMetrics::new(&registry)?,
             passes: PassMetrics::new(&registry)?,
             summaries: SummaryMetrics::new(&registry)?,
             views: ViewMetrics::new(&registry)?,

@@ -69,7 +69,7 @@ fn overlay(bytes: &[u8], body: &Body) -> Option<Overlay> {
             tail_messages: 10,
             ..Split::default()
         },
-        archives: true,
+        archives: Some(Telling::default()),
         ..Settings::default()
     };
     let (conversation, none) = (Conversation::new(bytes, body), Overlay::default());

@@ -55,7 +55,7 @@ impl Task {
                     tail_messages: 10,
                     ..Split::default()
                 },
-                archives: true,
+                archives: Some(Telling::default()),
                 closing: summary.then_some(closing),
                 ..Settings::default()
             },

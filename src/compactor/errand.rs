@@ -13,8 +13,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::sender::Sender;
 use crate::engine::conversation::Conversation;
-use crate::engine::ids::{ChainHash, SegmentId};
+use crate::engine::ids::{ChainHash, Reference, SegmentId};
 use crate::engine::pinned;
+use crate::engine::recall::telling::Telling;
 use crate::wire::body::Body;
 
 /// Something to be summed up.
@@ -47,7 +48,7 @@ pub struct Errand {
     /// How much is pinned.
     pub pins: pinned::Settings,
     /// What is left out is kept, and may be promised.
-    pub archives: bool,
+    pub archives: Option<Telling>,
 }
 
 /// A request that upstream has in its cache.
@@ -99,6 +100,9 @@ pub struct Finished {
     /// text block is what is pinned, and may be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
+    /// The reference that it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
 }
 
 impl Finished {
@@ -112,7 +116,20 @@ impl Finished {
             block,
             pinned,
             native: None,
+            reference: None,
         }
+    }
+
+    /// The same, showing a reference.
+    #[must_use]
+    pub fn showing(mut self, reference: Option<Reference>) -> Self {
+        self.reference = reference.map(|reference| reference.to_string());
+        self
+    }
+
+    /// The reference to the messages it stands for, if it shows one.
+    pub fn reference(&self) -> Option<Reference> {
+        Reference::from_text(self.reference.as_deref()?)
     }
 
     /// A summary of the API's own.

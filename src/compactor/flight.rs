@@ -17,8 +17,10 @@ use super::gates::Gate;
 use crate::config::SummarizerMode;
 use crate::engine::accounts::cost;
 use crate::engine::breaker::{Event, Permit};
+use crate::engine::ids::Reference;
 use crate::engine::pinned::pinned;
 use crate::engine::policy::Pico;
+use crate::engine::recall::reference::reference_of_segment;
 use crate::engine::recovery::{Failure, Means, Next, Tried};
 use crate::engine::stub::quoted;
 use crate::engine::summary::check::{Problem, Source, check};
@@ -276,16 +278,14 @@ fn judge(errand: &Errand, whole: bool, written: Written) -> Result<Finished, Fai
     }
     let pins = pinned(&conversation, span.clone(), errand.pins);
     let count = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-    let reference = errand
-        .archives
-        .then_some("[longhaul: the messages themselves are archived, not lost.]");
+    let (reference, told) = promised(errand);
     let text = pins.text();
     let block = segment::Finished {
         from: count(span.start),
         to: count(span.end),
         narrative,
         pinned: &text,
-        reference,
+        reference: told.as_deref(),
     }
     .block();
     let messages = errand.body.messages().get(span.clone()).unwrap_or(&[]);
@@ -294,20 +294,33 @@ fn judge(errand: &Errand, whole: bool, written: Written) -> Result<Finished, Fai
     if said as u64 * 100 > whole as u64 * SMALLER {
         return Err(Failure::StillTooLarge.into());
     }
-    Ok(Finished::new(&span, block, pins.user_tokens()))
+    Ok(Finished::new(&span, block, pins.user_tokens()).showing(reference))
+}
+
+/// The reference to the messages themselves, and how it is told.
+fn promised(errand: &Errand) -> (Option<Reference>, Option<String>) {
+    let Some(telling) = &errand.archives else {
+        return (None, None);
+    };
+    let reference = reference_of_segment(errand.id);
+    let told = format!("[longhaul: {}]", telling.of_messages(reference));
+    (Some(reference), Some(told))
 }
 
 /// The API's own summary, with what is pinned of everything before its end.
 fn by_the_api(errand: &Errand, block: String) -> Finished {
     let conversation = errand.conversation();
     let pins = pinned(&conversation, 0..errand.span.end, errand.pins);
-    let text = segment::pinned(&pins.text());
+    let (reference, told) = promised(errand);
+    let mut text = segment::pinned(&pins.text());
+    text.extend(told);
     let note = match text.trim() {
         "" => String::new(),
         text => format!(r#"{{"type":"text","text":{}}}"#, quoted(text)),
     };
     let span = 0..errand.span.end;
-    Finished::new(&span, note, pins.user_tokens()).by_the_api(block)
+    let finished = Finished::new(&span, note, pins.user_tokens());
+    finished.showing(reference).by_the_api(block)
 }
 
 /// How long a flight may take that nobody waits for, for each call of it.

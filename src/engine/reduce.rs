@@ -18,10 +18,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::conversation::Conversation;
-use super::ids::{BlobId, ChainHash};
+use super::ids::{ChainHash, Reference};
 use super::native::Native;
 use super::overlay::{Change, Edit, Overlay, Segment};
 use super::pinned;
+use super::recall::reference::{reference_at, reference_of_span};
+use super::recall::telling::Telling;
 use super::split::Split;
 use super::stub;
 use crate::wire::body::{Kind, Role};
@@ -52,8 +54,8 @@ pub struct Orders {
     pub binds_thinking: bool,
     /// Thinking is switched on the older way.
     pub manual_thinking: bool,
-    /// What is left out is kept, and may be promised.
-    pub archives: bool,
+    /// What is left out is kept, and may be promised in these words.
+    pub archives: Option<Telling>,
     /// How much is pinned in a notice; none: nothing.
     pub pins: Option<pinned::Settings>,
     /// Segments from which on notices are merged.
@@ -76,8 +78,16 @@ pub struct Replacement {
     pub trims: bool,
 }
 
-/// Something that is left out, and where it stands in the body.
-pub type Evicted = (BlobId, Range<usize>);
+/// Something that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evicted {
+    /// The messages.
+    pub messages: Range<usize>,
+    /// Only this block of the one message.
+    pub block: Option<usize>,
+    /// What the view shows for it.
+    pub reference: Reference,
+}
 
 /// An overlay that is not committed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,10 +126,10 @@ pub struct Freed {
 pub fn reduce(
     conversation: &Conversation<'_>,
     current: &Overlay,
-    tenant: ChainHash,
+    seed: ChainHash,
     orders: &Orders,
 ) -> Option<Draft> {
-    let mut work = Work::new(conversation, current, tenant, orders);
+    let mut work = Work::new(conversation, current, seed, orders);
     let mut freed = Freed::default();
     if let Some(native) = &orders.native {
         let shown = work.shown();
@@ -176,26 +186,25 @@ pub fn reduce(
 pub fn without_thinking(
     conversation: &Conversation<'_>,
     current: &Overlay,
-    tenant: ChainHash,
-) -> Option<(Overlay, Vec<Evicted>)> {
+    seed: ChainHash,
+) -> Option<Overlay> {
     let place = |edit: &Edit| (edit.message as usize, edit.block as usize);
     let edited = current.edits.first().map(place);
     let hidden = current.hides().then_some((current.head as usize, 0));
     let first = edited.into_iter().chain(hidden).min()?;
     let orders = Orders::default();
-    let mut work = Work::new(conversation, current, tenant, &orders);
+    let mut work = Work::new(conversation, current, seed, &orders);
     if work.drop_thinking(first) == 0 {
         return None;
     }
-    let evicted = std::mem::take(&mut work.evicted);
-    Some((work.overlay(), evicted))
+    Some(work.overlay())
 }
 
 struct Work<'a> {
     conversation: &'a Conversation<'a>,
     orders: &'a Orders,
     weights: Vec<u64>,
-    tenant: ChainHash,
+    seed: ChainHash,
     edits: BTreeMap<(u32, u32), Change>,
     overlay: Overlay,
     evicted: Vec<Evicted>,
@@ -209,14 +218,14 @@ impl<'a> Work<'a> {
     fn new(
         conversation: &'a Conversation<'a>,
         current: &Overlay,
-        tenant: ChainHash,
+        seed: ChainHash,
         orders: &'a Orders,
     ) -> Self {
         Self {
             conversation,
             orders,
             weights: orders.weights.clone(),
-            tenant,
+            seed,
             edits: current
                 .edits
                 .iter()
@@ -236,11 +245,12 @@ impl<'a> Work<'a> {
         self.first = Some(self.first.map_or(place, |first| first.min(place)));
     }
 
-    fn evict(&mut self, range: Range<usize>) -> BlobId {
-        let content = self.conversation.bytes().get(range.clone()).unwrap_or(&[]);
-        let id = stub::blob_id(self.tenant, content);
-        self.evicted.push((id, range));
-        id
+    fn evict_block(&mut self, (message, block): (usize, usize)) {
+        self.evicted.push(Evicted {
+            messages: message..message + 1,
+            block: Some(block),
+            reference: reference_at(self.seed, count(message), count(block)),
+        });
     }
 
     fn replace(&mut self, replacement: &Replacement) -> Option<()> {
@@ -250,13 +260,13 @@ impl<'a> Work<'a> {
             spares,
             ..
         } = replacement;
-        let payload = self.conversation.block_at((*message, *block))?.payload?;
+        self.conversation.block_at((*message, *block))?.payload?;
         let place = (count(*message), count(*block));
         let crowded = self.edits.len() >= EDITS && !self.edits.contains_key(&place);
         if crowded || !self.overlay.shows(*message) {
             return None;
         }
-        self.evict(payload.range());
+        self.evict_block((*message, *block));
         self.edits.insert(place, Change::Payload(with.clone()));
         if let Some(weight) = self.weights.get_mut(*message) {
             *weight = weight.saturating_sub(*spares);
@@ -302,10 +312,6 @@ impl<'a> Work<'a> {
     fn drop_thinking(&mut self, first: (usize, usize)) -> usize {
         let places: Vec<(u32, u32)> = self.thinking_behind(first).collect();
         for place in &places {
-            let at = (place.0 as usize, place.1 as usize);
-            if let Some(block) = self.conversation.block_at(at) {
-                self.evict(block.span.range());
-            }
             self.edits.insert(*place, Change::Gone);
         }
         for alike in places.chunk_by(|a, b| a.0 == b.0) {

@@ -19,7 +19,7 @@ fn settings() -> Settings {
         target_bytes: usize::MAX,
         binds_thinking: false,
         manual_thinking: false,
-        archives: true,
+        archives: Some(Telling::default()),
     }
 }
 

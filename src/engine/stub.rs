@@ -5,11 +5,10 @@
 //! it went. Once an overlay holds one it is never written again, so the wording
 //! here may change at any time without changing a view that exists.
 
-use super::ids::{BlobId, ChainHash};
+use super::ids::{BlobId, ChainHash, Reference};
+use super::recall::telling::Telling;
 use super::summary::segment;
 
-/// Digits of a reference that are shown.
-const REFERENCE: usize = 20;
 /// How much of an error is kept: lines, and characters.
 const ERROR: (usize, usize) = (3, 300);
 
@@ -20,13 +19,6 @@ pub fn blob_id(tenant: ChainHash, content: &[u8]) -> BlobId {
     hasher.update(tenant.as_bytes());
     hasher.update(content);
     BlobId::from_bytes(hasher.finalize().into())
-}
-
-/// The reference by which a piece of content is asked for.
-pub fn reference(id: BlobId) -> String {
-    let mut digits = id.to_string();
-    digits.truncate(REFERENCE);
-    format!("lh-{digits}")
 }
 
 /// A text as a JSON string.
@@ -58,8 +50,8 @@ pub struct Cleared<'a> {
     pub why: &'a str,
     /// How it began, if that must not be lost.
     pub beginning: &'a str,
-    /// The reference, if the content is kept.
-    pub archived: Option<BlobId>,
+    /// The reference, if the content is kept, and how that is told.
+    pub archived: Option<(Reference, &'a Telling)>,
 }
 
 impl Cleared<'_> {
@@ -72,8 +64,10 @@ impl Cleared<'_> {
     }
 
     fn kept(&self) -> String {
-        let kept = |id| format!("; archived as {}", reference(id));
-        self.archived.map_or(String::new(), kept)
+        self.archived
+            .map_or_else(String::new, |(reference, telling)| {
+                format!("; {}", telling.of_one(reference))
+            })
     }
 
     /// What stands for a result, as a JSON string.
@@ -97,9 +91,9 @@ impl Cleared<'_> {
 }
 
 /// What stands where the middle of a result was cut out, as plain text.
-pub fn trimmed(chars: usize, lines: usize, archived: Option<BlobId>) -> String {
-    let kept = archived.map_or(String::new(), |id| {
-        format!(" The whole is archived as {}.", reference(id))
+pub fn trimmed(chars: usize, lines: usize, archived: Option<(Reference, &Telling)>) -> String {
+    let kept = archived.map_or_else(String::new, |(reference, telling)| {
+        format!(" The whole is {}.", telling.of_one(reference))
     });
     format!(
         "[longhaul: {chars} characters ({lines} lines) of this result were cut out here.{kept} Ask \
@@ -110,12 +104,15 @@ pub fn trimmed(chars: usize, lines: usize, archived: Option<BlobId>) -> String {
 /// What stands for messages that were left out, as a text block. Numbers count
 /// from one, as a person would. `pinned` is what code has copied out of them; may
 /// be empty.
-pub fn truncated(from: u32, to: u32, archived: bool, pinned: &str) -> String {
-    let kept = if archived {
-        " They are archived, not lost."
-    } else {
-        ""
-    };
+pub fn truncated(
+    from: u32,
+    to: u32,
+    archived: Option<(Reference, &Telling)>,
+    pinned: &str,
+) -> String {
+    let kept = archived.map_or_else(String::new, |(reference, telling)| {
+        format!(" {}", telling.of_messages(reference))
+    });
     let mut text = format!(
         "[longhaul: messages {} to {to} of this conversation are left out here because it no \
          longer fits the context window, and no summary of them could be made.{kept} Do not \
@@ -148,17 +145,16 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_tells_content_and_tenants_apart() {
-        let of = |name: &str, content: &[u8]| reference(blob_id(tenant(name), content));
+    fn a_piece_of_content_has_one_name_in_a_tenant() {
+        let of = |name: &str, content: &[u8]| blob_id(tenant(name), content);
         assert_eq!(of("a", b"x"), of("a", b"x"));
         assert_ne!(of("a", b"x"), of("b", b"x"));
         assert_ne!(of("a", b"x"), of("a", b"y"));
-        assert_eq!(of("a", b"x").len(), 23);
     }
 
     #[test]
     fn every_text_is_json_whatever_a_tool_is_called() {
-        let id = blob_id(tenant("a"), b"x");
+        let kept = (Reference::from_bytes([7; 10]), &Telling::Archived);
         for tool in ["Bash", "a\"b\\c\n\u{1}é", ""] {
             let stub = Cleared {
                 tool,
@@ -166,14 +162,14 @@ mod tests {
                 bytes: 5,
                 why: "x",
                 beginning: tool,
-                archived: Some(id),
+                archived: Some(kept),
             };
             let text: String = serde_json::from_str(&stub.result()).unwrap();
             assert!(text.starts_with("[longhaul: ") && text.contains("5 bytes"));
             let input: serde_json::Value = serde_json::from_str(&stub.input()).unwrap();
             assert!(input.is_object());
         }
-        let pinned = truncated(1, 9, true, "\"quoted\"\n");
+        let pinned = truncated(1, 9, Some(kept), "\"quoted\"\n");
         for block in [&*pinned, EMPTIED, BEFORE, AFTER] {
             assert!(serde_json::from_str::<serde_json::Value>(block).is_ok());
         }
@@ -183,6 +179,6 @@ mod tests {
 
     #[test]
     fn a_notice_without_pinned_text_says_nothing_of_it() {
-        assert!(truncated(1, 9, true, " \n").ends_with("is missing.]\"}"));
+        assert!(truncated(1, 9, None, " \n").ends_with("is missing.]\"}"));
     }
 }

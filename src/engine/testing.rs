@@ -3,6 +3,7 @@
 use super::conversation::Conversation;
 use super::ids::ChainHash;
 use super::overlay::Overlay;
+use super::recall::telling::Telling;
 use super::reduce::Draft;
 use super::split::Split;
 use super::tiers::{self, Survey};
@@ -26,7 +27,7 @@ pub struct Settings {
 pub fn reduce(
     conversation: &Conversation<'_>,
     current: &Overlay,
-    tenant: ChainHash,
+    seed: ChainHash,
     settings: &Settings,
 ) -> Option<Draft> {
     let target = settings.target_bytes as u64;
@@ -43,8 +44,8 @@ pub fn reduce(
         },
         binds_thinking: settings.binds_thinking,
         manual_thinking: settings.manual_thinking,
-        archives: settings.archives,
+        archives: settings.archives.then(Telling::default),
         ..tiers::Settings::default()
     };
-    Survey::in_bytes(conversation, current, tenant, &settings).everything(target)
+    Survey::in_bytes(conversation, current, seed, &settings).everything(target)
 }

@@ -13,10 +13,12 @@ pub use settings::{Clears, Inputs, Settings, Trims};
 
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
-use super::ids::{BlobId, ChainHash};
+use super::ids::{ChainHash, Reference};
 use super::native::Native;
 use super::overlay::{Change, Overlay, Segment};
 use super::policy::{Closing, Item, Offer};
+use super::recall::reference::reference_at;
+use super::recall::telling::Telling;
 use super::reduce::{Draft, Orders, Replacement, reduce};
 use super::split::Split;
 use super::stub::{self, Cleared};
@@ -35,7 +37,7 @@ const LAST_RESORT: [usize; 3] = [8_000, 2_000, 500];
 pub struct Survey<'a> {
     conversation: &'a Conversation<'a>,
     current: &'a Overlay,
-    tenant: ChainHash,
+    seed: ChainHash,
     settings: &'a Settings,
     candidates: Vec<Candidate>,
     weights: Weights,
@@ -46,29 +48,29 @@ impl<'a> Survey<'a> {
     pub fn new(
         conversation: &'a Conversation<'a>,
         current: &'a Overlay,
-        tenant: ChainHash,
+        seed: ChainHash,
         settings: &'a Settings,
         tokens: u64,
     ) -> Self {
         let weights = Weights::new(conversation, current, tokens);
-        Self::weighed(conversation, current, tenant, settings, weights)
+        Self::weighed(conversation, current, seed, settings, weights)
     }
 
     /// The same in bytes.
     pub fn in_bytes(
         conversation: &'a Conversation<'a>,
         current: &'a Overlay,
-        tenant: ChainHash,
+        seed: ChainHash,
         settings: &'a Settings,
     ) -> Self {
         let weights = Weights::in_bytes(conversation, current);
-        Self::weighed(conversation, current, tenant, settings, weights)
+        Self::weighed(conversation, current, seed, settings, weights)
     }
 
     fn weighed(
         conversation: &'a Conversation<'a>,
         current: &'a Overlay,
-        tenant: ChainHash,
+        seed: ChainHash,
         settings: &'a Settings,
         weights: Weights,
     ) -> Self {
@@ -86,7 +88,7 @@ impl<'a> Survey<'a> {
         Self {
             conversation,
             current,
-            tenant,
+            seed,
             settings,
             candidates,
             weights,
@@ -285,17 +287,21 @@ impl<'a> Survey<'a> {
             split: self.settings.split.clone(),
             binds_thinking: self.settings.binds_thinking,
             manual_thinking: self.settings.manual_thinking,
-            archives: self.settings.archives,
+            archives: self.settings.archives.clone(),
         }
     }
 
     fn reduce(&self, orders: &Orders) -> Option<Draft> {
-        reduce(self.conversation, self.current, self.tenant, orders)
+        reduce(self.conversation, self.current, self.seed, orders)
     }
 
-    fn archived(&self, content: &[u8]) -> Option<BlobId> {
-        let id = || stub::blob_id(self.tenant, content);
-        self.settings.archives.then(id)
+    fn archived(&self, (message, block): (usize, usize)) -> Option<(Reference, &Telling)> {
+        let count = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let telling = self.settings.archives.as_ref()?;
+        Some((
+            reference_at(self.seed, count(message), count(block)),
+            telling,
+        ))
     }
 
     fn stub(&self, candidate: &Candidate) -> Option<Replacement> {
@@ -312,7 +318,7 @@ impl<'a> Survey<'a> {
             bytes: payload.len(),
             why: why(candidate.reason),
             beginning: &beginning,
-            archived: self.archived(payload),
+            archived: self.archived(candidate.result),
         }
         .result();
         let tokens = self.weights.of_text(&with);
@@ -334,7 +340,7 @@ impl<'a> Survey<'a> {
             bytes: content.len(),
             why: "",
             beginning: "",
-            archived: self.archived(content),
+            archived: self.archived(candidate.used),
         }
         .input();
         let tokens = self.weights.of_text(&with);
@@ -408,7 +414,7 @@ impl<'a> Survey<'a> {
             }
             let payload = payload.of(bytes);
             let notice = |cut: super::trim::Cut| {
-                stub::trimmed(cut.cut_chars, cut.cut_lines, self.archived(payload))
+                stub::trimmed(cut.cut_chars, cut.cut_lines, self.archived(place))
             };
             // What was trimmed before can only be trimmed harder.
             let stands = match change(place) {

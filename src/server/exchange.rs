@@ -193,6 +193,7 @@ async fn view(worker: &Worker, route: Route, parts: &Parts, bytes: Bytes) -> Ver
         wish: headers::wish(&parts.headers),
         sender: Some(sender(parts)),
         instructions: headers::instructions(&parts.headers),
+        label: headers::label(&parts.headers),
         tenant,
         bytes,
     };

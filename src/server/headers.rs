@@ -29,6 +29,8 @@ pub const BREAKER: HeaderName = HeaderName::from_static("x-longhaul-breaker");
 const INSTRUCTIONS: HeaderName = HeaderName::from_static("x-longhaul-instructions");
 /// The longest such instructions that are taken.
 const INSTRUCTIONS_LIMIT: usize = 16 * 1024;
+/// The longest label that is taken, in characters.
+const LABEL: usize = 128;
 /// The request header by which a client wishes for a pass, or against one.
 const COMPACT: HeaderName = HeaderName::from_static("x-longhaul-compact");
 const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
@@ -62,6 +64,14 @@ pub fn instructions(headers: &HeaderMap) -> Option<String> {
     let text = std::str::from_utf8(headers.get(INSTRUCTIONS)?.as_bytes()).ok()?;
     let text = text.trim();
     (!text.is_empty() && text.len() <= INSTRUCTIONS_LIMIT).then(|| text.to_owned())
+}
+
+/// What a client calls its session: a label for people, cut where it gets long.
+pub fn label(headers: &HeaderMap) -> Option<String> {
+    let text = std::str::from_utf8(headers.get(SESSION)?.as_bytes()).ok()?;
+    let shown = |c: &char| !c.is_control();
+    let label: String = text.trim().chars().filter(shown).take(LABEL).collect();
+    (!label.is_empty()).then_some(label)
 }
 
 /// Announces a beta, beside those the client announces.

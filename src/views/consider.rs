@@ -16,7 +16,6 @@ use super::recognise::Recognised;
 use super::{Fault, Turn, Views, compute};
 use crate::compactor::errand::Finished;
 use crate::engine::cache_marks::Basis;
-use crate::engine::chain;
 use crate::engine::client_edits;
 use crate::engine::conversation::Conversation;
 use crate::engine::ids::ChainHash;
@@ -24,6 +23,7 @@ use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::Overlay;
 use crate::engine::policy::{Ask, Decision, Offer, Rates, Situation, Trigger, Watermarks, decide};
+use crate::engine::recall::telling::Telling;
 use crate::engine::reduce::{Draft, Replacement};
 use crate::engine::tiers::{Settings, Survey};
 use crate::engine::view::{Recipe, View};
@@ -73,7 +73,7 @@ impl Views {
         &self,
         prepared: &mut Prepared,
         asked: Option<Ask>,
-        archives: bool,
+        archives: Option<Telling>,
         ready: Option<&(Arc<Finished>, bool)>,
     ) -> Result<Option<(Checked, Turn<'_>)>, Fault> {
         let mut situation = self.situation(prepared, asked);
@@ -180,7 +180,7 @@ impl Views {
         prepared: &Prepared,
         situation: Situation,
         from: usize,
-        archives: bool,
+        archives: Option<Telling>,
         ready: Option<&Finished>,
     ) -> Look {
         let model = &prepared.recognised.facts.model;
@@ -296,9 +296,14 @@ impl Look {
         let conversation = recognised.conversation();
         let none = Overlay::default();
         let current = current.unwrap_or(&none);
-        let tenant = chain::start(&recognised.tenant);
         let tokens = self.situation.size.saturating_sub(self.base);
-        let survey = Survey::new(&conversation, current, tenant, &self.settings, tokens);
+        let survey = Survey::new(
+            &conversation,
+            current,
+            recognised.seed(),
+            &self.settings,
+            tokens,
+        );
         // What is trimmed as it arrives was never there, as far as the policy
         // is concerned.
         let arrivals = survey.arrivals(self.from);

@@ -11,11 +11,14 @@
 //! with the view its conversation has, or as the client sent it.
 
 pub mod adopt;
+mod archived;
 mod build;
 mod census;
 mod consider;
+mod feed;
 #[cfg(test)]
 mod forgetful;
+mod journal;
 pub mod known;
 pub mod learned;
 pub mod observe;
@@ -54,7 +57,9 @@ use crate::engine::view::NoView;
 use crate::metrics::Metrics;
 use crate::store::writer::Writer;
 use crate::store::{Answer, Collected, Keep, Moment, Store, StoreError};
+use archived::Archived;
 use census::Census;
+use feed::Feed;
 use known::Known;
 use learned::{Learned, Note};
 use overlays::Overlays;
@@ -97,6 +102,9 @@ pub enum Fault {
     /// A view cannot be made.
     #[error(transparent)]
     NoView(#[from] NoView),
+    /// What a pass would leave out cannot be recorded.
+    #[error("nothing is left out unrecorded, and the journal cannot be written: {0}")]
+    Unrecorded(Box<Fault>),
     /// Our own mistake.
     #[error("a step failed: {0}")]
     Bug(&'static str),
@@ -109,6 +117,7 @@ impl Fault {
             Self::Store(_) => "store",
             Self::LostOverlay(_) | Self::Unreadable(_) => "overlay",
             Self::NoView(_) => "render",
+            Self::Unrecorded(_) => "journal",
             Self::Bug(_) => "bug",
         }
     }
@@ -121,6 +130,8 @@ pub struct Views {
     known: Arc<Known>,
     overlays: Overlays,
     removed: Removed,
+    archived: Archived,
+    feed: Feed,
     bases: SharedBase,
     staging: Staging,
     census: Census,
@@ -156,12 +167,16 @@ impl Views {
             .unwrap_or(usize::MAX)
             .min(Semaphore::MAX_PERMITS);
         let tenants = Tenants::new(&config.tenant.by, config.listen.is_loopback());
+        let feed = Feed::new(store.clone(), metrics.clone());
+        Handle::current().spawn(feed.clone().run());
         let views = Self {
             store,
             writer,
             known: Arc::default(),
             overlays: Overlays::default(),
             removed: Removed::default(),
+            archived: Archived::default(),
+            feed,
             bases: SharedBase::default(),
             staging: Staging::default(),
             census: Census::default(),
@@ -253,6 +268,8 @@ impl Views {
         }
         self.tasks.close();
         self.tasks.wait().await;
+        self.feed.flush().await;
+        self.feed.close();
         if let Err(error) = self.writer.flush().await {
             tracing::warn!(%error, "the last figures could not be written");
         }

@@ -136,6 +136,9 @@ impl Views {
             .is_success()
             .then(|| self.preparation(&mut prepared))
             .flatten();
+        if status.is_success() {
+            self.feed_turn(&prepared);
+        }
         let phase = prepared.figures.breaker.phase();
         if let Some((open, half_open)) = self.census.note(prepared.lineage, phase) {
             self.metrics.breakers("session", open, half_open);

@@ -18,8 +18,8 @@ use crate::config::Mode;
 use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;
 use crate::engine::measure;
-use crate::engine::policy::{Ask, Decision};
-use crate::engine::reduce::{Evicted, Freed};
+use crate::engine::policy::{Ask, Decision, Urge};
+use crate::engine::reduce::Freed;
 use crate::engine::span;
 use crate::store::{Commit, Committed, MarkRow, StoreError};
 
@@ -34,12 +34,12 @@ impl Views {
     }
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
-        let archives = self.config.journal.enabled;
+        let archives = self.telling(prepared);
         if let (Some(Ask::Manual), Some(wished)) = (asked, instructions(prepared)) {
             self.staging.unless(prepared.lineage, &wished);
         }
         let mut ready = self.staged(prepared);
-        let considered = self.consider(prepared, asked, archives, ready.as_ref());
+        let considered = self.consider(prepared, asked, archives.clone(), ready.as_ref());
         let Some((mut checked, mut turn)) = considered.await? else {
             return Ok(());
         };
@@ -63,7 +63,14 @@ impl Views {
             tracing::info!(session = %prepared.lineage, decision = ?checked.decision, "a pass would be made here");
             Ok("abandoned")
         } else {
-            self.carry_out(prepared, checked).await
+            match self
+                .recorded(prepared, asked, checked, ready.as_ref())
+                .await
+            {
+                Ok(Some((checked, summary))) => self.carry_out(prepared, checked, summary).await,
+                Ok(None) => Ok("abandoned"),
+                Err(fault) => Err(fault),
+            }
         };
         let label = *outcome.as_ref().unwrap_or(&"failed");
         for (kind, _) in kinds(freed) {
@@ -105,13 +112,54 @@ impl Views {
         heals.map(|heals| (finished, heals))
     }
 
-    /// Archives, commits, and puts the new view in place.
+    /// The draft, when what it leaves out is in the journal. Without that there
+    /// is none, as long as the request can be sent as it is; else one that
+    /// promises nothing.
+    async fn recorded(
+        &self,
+        prepared: &mut Prepared,
+        asked: Option<Ask>,
+        checked: Checked,
+        ready: Option<&(Arc<Finished>, bool)>,
+    ) -> Result<Option<(Checked, Option<Arc<Finished>>)>, Fault> {
+        let of = |checked: &Checked| {
+            let taken = checked.draft.freed.summed_up.is_some();
+            ready
+                .filter(|_| taken)
+                .map(|(finished, _)| finished.clone())
+        };
+        let summary = of(&checked);
+        let kept = self.archive(prepared, &checked.draft.evicted, summary.as_deref());
+        let Err(fault) = kept.await else {
+            return Ok(Some((checked, summary)));
+        };
+        let must = matches!(
+            self.situation(prepared, asked).urge(),
+            Ok((_, Urge::Must(_)))
+        );
+        if !must {
+            return Err(Fault::Unrecorded(Box::new(fault)));
+        }
+        self.metrics.fail_open("journal");
+        tracing::error!(
+            error = %fault,
+            session = %prepared.lineage,
+            "the journal cannot be written, and the request no longer fits: what it leaves out is not recorded and cannot be recalled"
+        );
+        let again = self.consider(prepared, asked, None, ready).await?;
+        Ok(again.map(|(checked, _turn)| {
+            let summary = of(&checked);
+            (checked, summary)
+        }))
+    }
+
+    /// Commits, and puts the new view in place.
     async fn carry_out(
         &self,
         prepared: &mut Prepared,
         checked: Checked,
+        summary: Option<Arc<Finished>>,
     ) -> Result<&'static str, Fault> {
-        self.archive(prepared, &checked.draft.evicted).await?;
         let model = &prepared.recognised.facts.model;
         let before = prepared.sent.tokens;
         // What was never sent cannot be in anybody's cache.
@@ -139,6 +187,8 @@ impl Views {
             );
         }
         let dropped = checked.draft.thinking_dropped;
+        let told = told(&checked, before);
+        let evicted = checked.draft.evicted;
         let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
         let stored = checked.draft.overlay.store(place);
         let (id, bytes) = stored.ok_or(Fault::Bug("an overlay cannot be stored"))?;
@@ -151,6 +201,7 @@ impl Views {
         if !self.commit(prepared, plan, Some((id, bytes))).await? {
             return Ok("abandoned");
         }
+        self.index_pass(prepared, evicted, summary.as_deref(), told);
         self.metrics.thinking_dropped("view", dropped);
         if breaks {
             prepared.sending.unchanged.get_or_insert(before);
@@ -256,7 +307,7 @@ impl Views {
     /// Makes a view smaller for once: nothing is committed or remembered.
     pub(super) async fn reduce_once(&self, prepared: &mut Prepared) {
         let reduced = match self
-            .consider(prepared, Some(Ask::Reactive), false, None)
+            .consider(prepared, Some(Ask::Reactive), None, None)
             .await
         {
             Ok(Some((checked, _turn))) => {
@@ -285,25 +336,18 @@ impl Views {
             }
         }
     }
+}
 
-    /// Archives what an overlay leaves out, before it is committed.
-    pub(super) async fn archive(
-        &self,
-        prepared: &Prepared,
-        evicted: &[Evicted],
-    ) -> Result<(), Fault> {
-        if !self.config.journal.enabled {
-            return Ok(());
-        }
-        let bytes = &prepared.recognised.bytes;
-        let content = |range: &std::ops::Range<usize>| bytes.get(range.clone()).unwrap_or(&[]);
-        let blobs: Vec<_> = evicted
-            .iter()
-            .map(|(id, range)| (*id, content(range).to_vec()))
-            .collect();
-        self.timed("blobs", self.store.put_blobs(&blobs, self.now()))
-            .await
-    }
+/// What a pass did, in a line of the journal.
+fn told(checked: &Checked, before: u64) -> String {
+    let kinds: Vec<&str> = kinds(checked.draft.freed).map(|(kind, _)| kind).collect();
+    format!(
+        "A pass ({}, {}) made the view smaller: {before} tokens before, {} after. The history \
+         before it can be exported.",
+        checked.trigger.label(),
+        kinds.join("+"),
+        checked.tokens
+    )
 }
 
 /// What was done, and the tokens it freed.

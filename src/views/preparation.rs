@@ -129,9 +129,8 @@ pub(super) fn name(
     let conversation = recognised.conversation();
     let none = Overlay::default();
     let overlay = overlay.as_deref().unwrap_or(&none);
-    let tenant = crate::engine::chain::start(&recognised.tenant);
     let tokens = situation.size.saturating_sub(*base);
-    let survey = Survey::new(&conversation, overlay, tenant, tiers, tokens);
+    let survey = Survey::new(&conversation, overlay, recognised.seed(), tiers, tokens);
     let clearable = survey.clearable();
     let needed = must || situation.prepares(clearable);
     let floor = situation.watermarks.floor.saturating_sub(*base);

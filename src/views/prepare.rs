@@ -61,6 +61,8 @@ pub struct Asked {
     pub sender: Option<Sender>,
     /// What the client wishes of a summary.
     pub instructions: Option<String>,
+    /// What the client calls the session.
+    pub label: Option<String>,
 }
 
 /// What is to be done with a request.
@@ -90,6 +92,7 @@ pub struct Prepared {
     pub(super) view_hash: ChainHash,
     pub(super) lineage: LineageId,
     pub(super) hint: Option<Hint>,
+    pub(super) label: Option<String>,
     /// The messages of the place it grew from.
     pub(super) grew_from: Option<usize>,
     /// That place is this model's own.

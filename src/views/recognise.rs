@@ -130,6 +130,17 @@ impl Recognised {
         self.hashes.last().copied()
     }
 
+    /// What references are derived from: the whole history, or at least whose it
+    /// is.
+    pub fn seed(&self) -> ChainHash {
+        self.last().unwrap_or_else(|| chain::start(&self.tenant))
+    }
+
+    /// The hash up to a message, if it is computed.
+    pub fn hash_at(&self, at: usize) -> Option<ChainHash> {
+        self.hashes.get(at.checked_sub(self.from)?).copied()
+    }
+
     /// Which message has this hash.
     pub fn position(&self, hash: ChainHash) -> Option<usize> {
         let at = self.hashes.iter().rposition(|known| *known == hash)?;

@@ -19,7 +19,7 @@ use crate::engine::chain;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
 use crate::engine::policy::Ask;
-use crate::engine::reduce::{Evicted, without_thinking};
+use crate::engine::reduce::without_thinking;
 use crate::engine::request::Treatment;
 use crate::engine::view::can_ask_to_drop;
 use crate::wire::refusal::Refusal;
@@ -204,8 +204,8 @@ impl Views {
             }
             Rung::Bare => {
                 prepared.bare = true;
-                let (bare, evicted) = bared(prepared).ok_or(Fault::Bug("no thinking"))?;
-                self.archive(prepared, &evicted).await?;
+                let bare = bared(prepared).ok_or(Fault::Bug("no thinking"))?;
+                self.archive(prepared, &[], None).await?;
                 let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
                 let stored = bare.store(place);
                 let (id, bytes) = stored.ok_or(Fault::Bug("an overlay cannot be stored"))?;
@@ -270,12 +270,11 @@ impl Views {
 
 /// The overlay without the thinking that it may have spoilt, if there is any
 /// and it may be left out.
-fn bared(prepared: &Prepared) -> Option<(Overlay, Vec<Evicted>)> {
+fn bared(prepared: &Prepared) -> Option<Overlay> {
     let (_, overlay) = prepared.overlay.as_ref()?;
     let conversation = prepared.recognised.conversation();
     if conversation.is_in_tool_loop() {
         return None;
     }
-    let tenant = chain::start(&prepared.recognised.tenant);
-    without_thinking(&conversation, overlay, tenant)
+    without_thinking(&conversation, overlay, prepared.recognised.seed())
 }

@@ -7,6 +7,7 @@ use crate::config::SplitBy;
 use crate::engine::client_edits::ClearToolUses;
 use crate::engine::pinned;
 use crate::engine::policy::{Ask, Situation};
+use crate::engine::recall::telling::Telling;
 use crate::engine::request::Facts;
 use crate::engine::split::{Split, Strategy};
 use crate::engine::tiers::{Clears, Inputs, Settings, Trims};
@@ -18,7 +19,7 @@ impl Views {
         &self,
         prepared: &Prepared,
         situation: &Situation,
-        archives: bool,
+        archives: Option<Telling>,
     ) -> (Settings, u64) {
         let facts = &prepared.recognised.facts;
         let factor = self.learned.factor(&facts.model);

@@ -28,6 +28,7 @@ use crate::engine::breaker::{Event, Permit, Phase, Settings, Transition};
 use crate::engine::ids::{LineageId, SegmentId};
 use crate::engine::overlay::Origin;
 use crate::engine::policy::Situation;
+use crate::engine::recall::telling::Telling;
 use crate::engine::recovery::Failure;
 use crate::engine::request::Treatment;
 
@@ -171,7 +172,7 @@ impl Views {
         }
         let room = self.hold(&prepared.recognised.bytes)?;
         let permit = self.permit(prepared)?;
-        let archives = self.config.journal.enabled;
+        let archives = self.telling(prepared);
         let (tiers, base) = self.tiers(prepared, &situation, archives);
         Some(Preparation {
             recognised: prepared.recognised.clone(),
@@ -225,8 +226,8 @@ impl Views {
         self.note_refusers();
         let model = &preparation.recognised.facts.model;
         preparation.native &= !self.learned.has(Quirk::NoNative, model);
-        let archives = self.config.journal.enabled;
-        let settings = self.digest(preparation.instructions.as_deref());
+        let archives = preparation.tiers.archives.clone();
+        let settings = self.digest(preparation.instructions.as_deref(), archives.as_ref());
         let max_segments = self.config.policy.max_segments;
         let pins = self.pins(&preparation.recognised.facts.model);
         let planned = tokio::task::spawn_blocking(move || {
@@ -369,7 +370,7 @@ impl Views {
     }
 
     /// The settings that a summary depends on.
-    fn digest(&self, instructions: Option<&str>) -> [u8; 32] {
+    fn digest(&self, instructions: Option<&str>, archives: Option<&Telling>) -> [u8; 32] {
         let (summarizer, pin) = (&self.config.summarizer, &self.config.pin);
         let mut hasher = blake3::Hasher::new();
         let parts = [
@@ -380,11 +381,8 @@ impl Views {
             } else {
                 ""
             },
-            if self.config.journal.enabled {
-                "archives"
-            } else {
-                ""
-            },
+            // What is said of how to get things back is part of it.
+            &archives.map_or_else(String::new, |telling| format!("{telling:?}")),
         ];
         for part in parts {
             hasher.update(part.as_bytes());

@@ -94,6 +94,7 @@ impl Views {
             view_hash: built.hash,
             lineage,
             hint: asked.hint,
+            label: asked.label.clone(),
             grew_from: standing.map(|standing| standing.messages),
             own: standing.is_some_and(|standing| standing.own),
             sending,

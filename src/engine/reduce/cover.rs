@@ -6,11 +6,15 @@
 //! are; one that covers earlier ones takes their place, and stands for the
 //! messages themselves, not for what was said of them.
 
+use std::ops::Range;
+
+use super::super::ids::Reference;
 use super::super::native::Native;
 use super::super::overlay::{Change, Origin, Segment};
 use super::super::pinned::{Pinned, Settings, pinned};
+use super::super::recall::telling::Telling;
 use super::super::{split, stub};
-use super::{Work, count};
+use super::{Evicted, Work, count, reference_of_span};
 use crate::wire::body::Role;
 
 /// The part of the budget for the user's words that every notice may have.
@@ -36,7 +40,7 @@ impl Work<'_> {
         if head == 0 || from < head || from >= to || !begins || !ends {
             return false;
         }
-        self.leave_out(hidden, to);
+        self.leave_out(hidden..to);
         self.cover(segment.clone());
         true
     }
@@ -52,9 +56,9 @@ impl Work<'_> {
         let last = last.filter(|last| *last >= to && role(*last) == Some(Role::User));
         let shown = self.overlay.native.is_none();
         if shown {
-            self.leave_out(0, self.conversation.head());
+            self.leave_out(0..self.conversation.head());
         }
-        self.leave_out(hidden, to);
+        self.leave_out(hidden..to);
         let weighs = |text: &str| {
             let (weight, bytes) = self.orders.text;
             i64::try_from(text.len() as u64 * weight / bytes.max(1)).unwrap_or(i64::MAX)
@@ -102,20 +106,30 @@ impl Work<'_> {
         let Some(cut) = split::cut(&points, &self.weights, hidden, room, latest) else {
             return false;
         };
-        self.leave_out(hidden, cut);
         let from = self.notice_from(hidden);
+        // Older ones that the notice stands for too are promised once more.
+        self.leave_out(from..cut);
         let pins = self.pins(from);
         let pinned = pins.map(|pins| pinned(conversation, from..cut, pins));
         let words = pinned.as_ref().map_or(0, Pinned::user_tokens);
         let text = pinned.map_or_else(String::new, |pinned| pinned.text());
         self.cover(Segment {
-            block: stub::truncated(count(from), count(cut), self.orders.archives, &text),
+            block: stub::truncated(count(from), count(cut), self.promised(from, cut), &text),
             from: count(from),
             to: count(cut),
             origin: Origin::Truncated,
             pinned: words,
         });
         true
+    }
+
+    /// The reference to messages, and how it is told.
+    fn promised(&self, from: usize, to: usize) -> Option<(Reference, &Telling)> {
+        let telling = self.orders.archives.as_ref()?;
+        Some((
+            reference_of_span(self.seed, count(from), count(to)),
+            telling,
+        ))
     }
 
     /// Where a notice begins: behind the last segment, or, when there are many,
@@ -150,11 +164,13 @@ impl Work<'_> {
         })
     }
 
-    fn leave_out(&mut self, from: usize, to: usize) {
-        for at in from..to {
-            if let Some(message) = self.conversation.message(at) {
-                self.evict(message.span.range());
-            }
+    fn leave_out(&mut self, messages: Range<usize>) {
+        if !messages.is_empty() {
+            self.evicted.push(Evicted {
+                reference: reference_of_span(self.seed, count(messages.start), count(messages.end)),
+                messages,
+                block: None,
+            });
         }
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::engine::native::Native;
 use crate::engine::overlay::Segment;
 use crate::engine::pinned;
+use crate::engine::recall::telling::Telling;
 use crate::engine::split::Split;
 use crate::engine::trim::Keep;
 
@@ -31,8 +32,8 @@ pub struct Settings {
     pub binds_thinking: bool,
     /// Thinking is switched on the older way.
     pub manual_thinking: bool,
-    /// What is left out is kept, and may be promised.
-    pub archives: bool,
+    /// What is left out is kept, and may be promised in these words.
+    pub archives: Option<Telling>,
 }
 
 /// How results are cleared.

@@ -1,0 +1,85 @@
+//! What this process has told the journal already.
+//!
+//! A pass puts a whole history away, but most of it was put away by the one
+//! before; and of each turn only what is new is told. What is remembered here
+//! only saves work: to tell the journal something twice changes nothing, so it
+//! may be forgotten at any time. A message may change its bytes without changing
+//! what it says, where a cache mark moves: one that has a mark, or had one, is
+//! put away again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::recognise::Recognised;
+use crate::engine::ids::LineageId;
+use crate::engine::swift::Swift;
+
+/// The most sessions that are remembered.
+const SESSIONS: usize = 4_096;
+
+/// What the journal has of each session.
+#[derive(Default)]
+pub struct Archived(Mutex<HashMap<LineageId, Told>>);
+
+#[derive(Default, Clone)]
+struct Told {
+    kept: Known,
+    fed: usize,
+}
+
+/// The messages of a session that are kept as they are.
+#[derive(Debug, Default, Clone)]
+pub struct Known(Arc<Vec<Option<Swift>>>);
+
+impl Known {
+    /// Whether a message is kept with these very bytes.
+    pub fn has(&self, recognised: &Recognised, at: usize) -> bool {
+        let held = self.0.get(at).copied().flatten();
+        held.is_some() && held == plain(recognised, at)
+    }
+}
+
+impl Archived {
+    fn held(&self) -> MutexGuard<'_, HashMap<LineageId, Told>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is kept of a session.
+    pub fn known(&self, lineage: LineageId) -> Known {
+        let held = self.held();
+        held.get(&lineage)
+            .map(|told| told.kept.clone())
+            .unwrap_or_default()
+    }
+
+    /// All of a history is kept now.
+    pub fn note(&self, lineage: LineageId, recognised: &Recognised) {
+        let kept = (0..recognised.len()).map(|at| plain(recognised, at));
+        let kept = Known(Arc::new(kept.collect()));
+        self.with(lineage, |told| told.kept = kept);
+    }
+
+    /// The first message that was not told of; from now on all are.
+    pub fn fed(&self, lineage: LineageId, messages: usize) -> usize {
+        self.with(lineage, |told| {
+            // What is shorter is another branch, or the same again.
+            std::mem::replace(&mut told.fed, messages).min(messages)
+        })
+    }
+
+    fn with<T>(&self, lineage: LineageId, act: impl FnOnce(&mut Told) -> T) -> T {
+        let mut held = self.held();
+        if held.len() >= SESSIONS && !held.contains_key(&lineage) {
+            // Whatever goes is told once more, and nothing is lost by that.
+            held.clear();
+        }
+        act(held.entry(lineage).or_default())
+    }
+}
+
+/// A message that carries no cache mark.
+fn plain(recognised: &Recognised, at: usize) -> Option<Swift> {
+    let message = recognised.body.messages().get(at)?;
+    let marked = !recognised.body.marks(message).is_empty();
+    recognised.swifts.get(at).copied().filter(|_| !marked)
+}

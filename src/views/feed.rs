@@ -1,0 +1,205 @@
+//! Entries on their way into the journal, so that no request waits for them.
+//!
+//! Whoever has something to tell hands it over and goes on; a task of its own
+//! appends it, in the order in which it came, because a conversation's place in
+//! the journal follows from the one before. The room is bounded: while the
+//! journal cannot be written what is oldest is let go and counted, and a warning
+//! says what is not being recorded.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use crate::metrics::Metrics;
+use crate::store::journal::{Entry, Text, Trace};
+use crate::store::{Moment, Store};
+
+/// The most bytes that wait, about.
+const ROOM: usize = 64 << 20;
+/// How long a journal that failed is left alone.
+const REST: Duration = Duration::from_secs(1);
+/// How long to wait for the rest when the process ends.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Entries that are appended at once: a batch must not hold others up.
+const BATCH: usize = 256;
+
+/// What is to be written of a conversation.
+struct Item {
+    trace: Trace,
+    entries: Vec<Entry>,
+    at: Moment,
+    size: usize,
+}
+
+#[derive(Default)]
+struct Waiting {
+    items: VecDeque<Item>,
+    size: usize,
+    /// One is being written.
+    busy: bool,
+    closed: bool,
+}
+
+/// The way into the journal. Clones are the same one.
+#[derive(Clone)]
+pub struct Feed(Arc<Shared>);
+
+struct Shared {
+    store: Arc<dyn Store>,
+    metrics: Arc<Metrics>,
+    waiting: Mutex<Waiting>,
+    /// There is something to write, or nothing more will come.
+    wake: Notify,
+    /// Everything is written.
+    idle: Notify,
+}
+
+impl Feed {
+    /// A feed whose task is still to be started, with [`Self::run`].
+    pub fn new(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Self {
+        Self(Arc::new(Shared {
+            store,
+            metrics,
+            waiting: Mutex::default(),
+            wake: Notify::new(),
+            idle: Notify::new(),
+        }))
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        let waiting = self.0.waiting.lock();
+        waiting.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes entries of a conversation; none at all still tell how far it has
+    /// come. Never waits.
+    pub fn push(&self, trace: Trace, entries: Vec<Entry>, at: Moment) {
+        let size = entries.iter().map(bytes).sum::<usize>() + 200;
+        let mut waiting = self.waiting();
+        waiting.size += size;
+        waiting.items.push_back(Item {
+            trace,
+            entries,
+            at,
+            size,
+        });
+        let mut lost = 0;
+        while waiting.size > ROOM && waiting.items.len() > 1 {
+            let Some(oldest) = waiting.items.pop_front() else {
+                break;
+            };
+            waiting.size -= oldest.size;
+            lost += oldest.entries.len();
+        }
+        drop(waiting);
+        self.0.wake.notify_one();
+        if lost > 0 {
+            self.0.metrics.fail_open("journal");
+            tracing::warn!(
+                lost,
+                "the journal cannot keep up: entries about turns are not recorded, and will not be found by searching"
+            );
+        }
+    }
+
+    /// Writes what comes, until the feed is closed and everything is written.
+    pub async fn run(self) {
+        let mut failing = false;
+        loop {
+            let next = {
+                let mut waiting = self.waiting();
+                let next = waiting.items.pop_front();
+                waiting.busy = next.is_some();
+                waiting.size -= next.as_ref().map_or(0, |item| item.size);
+                next
+            };
+            let Some(item) = next else {
+                self.0.idle.notify_waiters();
+                if self.waiting().closed {
+                    return;
+                }
+                self.0.wake.notified().await;
+                continue;
+            };
+            match self.write(&item).await {
+                Ok(()) if failing => {
+                    failing = false;
+                    tracing::info!("the journal is written again");
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    self.0.metrics.fail_open("journal");
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(
+                            %error,
+                            "the journal cannot be written: what turns decided, touched and failed at is not being recorded"
+                        );
+                    }
+                    if self.waiting().closed {
+                        continue;
+                    }
+                    let mut waiting = self.waiting();
+                    waiting.size += item.size;
+                    waiting.items.push_front(item);
+                    drop(waiting);
+                    tokio::time::sleep(REST).await;
+                }
+            }
+        }
+    }
+
+    async fn write(&self, item: &Item) -> Result<(), crate::store::StoreError> {
+        let begun = Instant::now();
+        let journal = self.0.store.journal();
+        let mut batches = item.entries.chunks(BATCH);
+        let first = batches.next().unwrap_or(&[]);
+        for batch in std::iter::once(first).chain(batches) {
+            let appended = journal.append(&item.trace, batch, item.at).await;
+            let failed = appended.is_err();
+            self.0.metrics.store("append", begun.elapsed(), failed);
+            let added = usize::try_from(appended?).unwrap_or(usize::MAX);
+            self.0.metrics.appended(added);
+        }
+        Ok(())
+    }
+
+    /// Waits until everything handed over so far is written, or it takes too
+    /// long.
+    pub async fn flush(&self) {
+        let written = async {
+            loop {
+                let idle = self.0.idle.notified();
+                let mut idle = std::pin::pin!(idle);
+                idle.as_mut().enable();
+                {
+                    let waiting = self.waiting();
+                    if waiting.items.is_empty() && !waiting.busy {
+                        return;
+                    }
+                }
+                idle.await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, written).await.is_err() {
+            tracing::warn!("the last entries of the journal could not be written");
+        }
+    }
+
+    /// Lets the task end when it has written what is there.
+    pub fn close(&self) {
+        self.waiting().closed = true;
+        self.0.wake.notify_one();
+    }
+}
+
+/// About what an entry takes in memory.
+fn bytes(entry: &Entry) -> usize {
+    let text = match &entry.text {
+        Text::Inline(text) => text.len(),
+        Text::Content { .. } => 0,
+    };
+    let terms: usize = entry.terms.iter().map(|term| term.len() + 24).sum();
+    200 + text + terms + entry.tool.len() + entry.path.len()
+}
