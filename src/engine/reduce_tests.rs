@@ -20,6 +20,7 @@ fn settings() -> Settings {
         binds_thinking: false,
         manual_thinking: false,
         archives: true,
+        live_turns: None,
     }
 }
 

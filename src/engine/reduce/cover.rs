@@ -8,13 +8,9 @@
 
 use super::super::native::Native;
 use super::super::overlay::{Change, Origin, Segment};
-use super::super::pinned::{Pinned, Settings, pinned};
 use super::super::{split, stub};
 use super::{Work, count};
 use crate::wire::body::Role;
-
-/// The part of the budget for the user's words that every notice may have.
-const AT_LEAST: u64 = 8;
 
 impl Work<'_> {
     /// Where what is hidden so far ends.
@@ -103,51 +99,19 @@ impl Work<'_> {
             return false;
         };
         self.leave_out(hidden, cut);
-        let from = self.notice_from(hidden);
-        let pins = self.pins(from);
-        let pinned = pins.map(|pins| pinned(conversation, from..cut, pins));
-        let words = pinned.as_ref().map_or(0, Pinned::user_tokens);
-        let text = pinned.map_or_else(String::new, |pinned| pinned.text());
-        self.cover(Segment {
-            block: stub::truncated(count(from), count(cut), self.orders.archives, &text),
-            from: count(from),
-            to: count(cut),
-            origin: Origin::Truncated,
-            pinned: words,
-        });
+        let (notice, overlay) = (&self.orders.notice, &self.overlay);
+        // What this pass has hidden already, and what it hides now, is one.
+        let begun =
+            self.orders.closing.as_ref().filter(|closing| {
+                closing.origin == Origin::Truncated && closing.to as usize == hidden
+            });
+        let from = begun.map_or_else(
+            || notice.begins(conversation, overlay),
+            |begun| begun.from as usize,
+        );
+        let segment = notice.segment(conversation, overlay, from, cut);
+        self.cover(segment);
         true
-    }
-
-    /// Where a notice begins: behind the last segment, or, when there are many,
-    /// with the notices before it.
-    fn notice_from(&self, hidden: usize) -> usize {
-        if self.overlay.native.is_some() {
-            // The API's own summary goes, and with it all account of the rest.
-            return self.conversation.head();
-        }
-        let segments = &self.overlay.segments;
-        if self.orders.max_segments == 0 || segments.len() < self.orders.max_segments {
-            return hidden;
-        }
-        let notices = segments.iter().rev();
-        let run = notices.take_while(|segment| segment.origin == Origin::Truncated);
-        run.last().map_or(hidden, |first| first.from as usize)
-    }
-
-    /// How much may be pinned in a segment that begins there: what the ones
-    /// before it have left.
-    fn pins(&self, from: usize) -> Option<Settings> {
-        let pins = self.orders.pins?;
-        let before = self.overlay.segments.iter();
-        let used: u64 = before
-            .filter(|segment| (segment.from as usize) < from)
-            .map(|segment| segment.pinned)
-            .sum();
-        let left = pins.user_tokens.saturating_sub(used);
-        Some(Settings {
-            user_tokens: left.max(pins.user_tokens / AT_LEAST),
-            ..pins
-        })
     }
 
     fn leave_out(&mut self, from: usize, to: usize) {
