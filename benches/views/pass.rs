@@ -15,7 +15,7 @@ use longhaul::engine::policy::{Cache, Course, Decision, Pass, Rates, Situation, 
 use longhaul::engine::policy::{Offer, decide};
 use longhaul::engine::reduce::Draft;
 use longhaul::engine::split::Split;
-use longhaul::engine::tiers::{Clears, Settings, Survey, Trims};
+use longhaul::engine::tiers::{Batches, Clears, Settings, Survey, Trims};
 use longhaul::engine::view::{Recipe, View};
 use longhaul::wire::body::Body;
 
@@ -84,6 +84,8 @@ impl Task {
                 spares: false,
                 in_loop: true,
                 binds_in_loop: false,
+                journal: false,
+                beyond: false,
             },
         }
     }
@@ -119,7 +121,8 @@ impl Task {
         let pass = self.decide(&survey);
         let arrivals = survey.arrivals(body.messages().len().saturating_sub(2));
         let size = self.situation.size;
-        let draft = survey.draft(&pass.take, pass.summary, arrivals, pass.must_reach, size);
+        let close = Batches::default().close(pass.closes);
+        let draft = survey.draft(&pass.take, close, arrivals, pass.must_reach, size);
         draft.unwrap()
     }
 

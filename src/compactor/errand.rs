@@ -139,6 +139,17 @@ impl Finished {
         self
     }
 
+    /// What it says, as plain text.
+    pub fn text(&self) -> String {
+        let blocks = self.native.iter().chain([&self.block]);
+        let texts = blocks.filter_map(|block| {
+            let block: serde_json::Value = serde_json::from_str(block).ok()?;
+            let text = block.get("text").or_else(|| block.get("content"))?;
+            Some(text.as_str()?.to_owned())
+        });
+        texts.collect::<Vec<String>>().join("\n")
+    }
+
     /// The stored form.
     pub fn store(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()

@@ -28,6 +28,7 @@ fn settings() -> Settings {
         binds_thinking: true,
         manual_thinking: true,
         archives: true,
+        live_turns: None,
     }
 }
 

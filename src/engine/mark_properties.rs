@@ -93,6 +93,7 @@ fn a_mark_that_is_null_is_none() {
         binds_thinking: false,
         manual_thinking: false,
         archives: true,
+        live_turns: None,
     };
     let draft = drafted(&bytes, &Overlay::default(), &settings).unwrap();
     let recipe = Recipe {

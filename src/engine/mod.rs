@@ -20,6 +20,7 @@ pub mod legal;
 mod mark_properties;
 pub mod measure;
 pub mod native;
+pub mod notice;
 pub mod overlay;
 pub mod pinned;
 pub mod policy;

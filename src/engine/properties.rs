@@ -146,12 +146,14 @@ pub(super) fn history(oddness: u32) -> impl Strategy<Value = Vec<Value>> {
 
 pub(super) fn settings() -> impl Strategy<Value = Settings> {
     let target = select(vec![0, 500, 3_000, usize::MAX]);
-    (0usize..4, any::<[bool; 3]>(), 1usize..8, target).prop_map(
+    let live_turns = select(vec![None, None, Some(1), Some(2), Some(4)]);
+    (0usize..4, any::<[bool; 3]>(), 1usize..8, target, live_turns).prop_map(
         |(
             keep_tool_uses,
             [clear, binds_thinking, manual_thinking],
             tail_messages,
             target_bytes,
+            live_turns,
         )| {
             Settings {
                 keep_tool_uses,
@@ -162,6 +164,7 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
                 binds_thinking,
                 manual_thinking,
                 archives: true,
+                live_turns,
             }
         },
     )

@@ -20,10 +20,9 @@ use std::ops::Range;
 use super::conversation::Conversation;
 use super::ids::{ChainHash, Reference};
 use super::native::Native;
-use super::overlay::{Change, Edit, Overlay, Segment};
-use super::pinned;
+use super::notice::Notice;
+use super::overlay::{Change, Edit, Origin, Overlay, Segment};
 use super::recall::reference::{reference_at, reference_of_span};
-use super::recall::telling::Telling;
 use super::split::Split;
 use super::stub;
 use crate::wire::body::{Kind, Role};
@@ -37,7 +36,7 @@ pub(super) const EDITS: usize = 20_000;
 /// What is to be done.
 #[derive(Debug, Clone, Default)]
 pub struct Orders {
-    /// A summary that takes the place of what it sums up.
+    /// A segment that takes the place of what it stands for.
     pub closing: Option<Segment>,
     /// The API's own, which takes the place of everything before the tail.
     pub native: Option<Native>,
@@ -54,12 +53,8 @@ pub struct Orders {
     pub binds_thinking: bool,
     /// Thinking is switched on the older way.
     pub manual_thinking: bool,
-    /// What is left out is kept, and may be promised in these words.
-    pub archives: Option<Telling>,
-    /// How much is pinned in a notice; none: nothing.
-    pub pins: Option<pinned::Settings>,
-    /// Segments from which on notices are merged.
-    pub max_segments: usize,
+    /// How notices are written.
+    pub notice: Notice,
     /// What a text of ours weighs, in the unit of the weights: so much for each
     /// so many bytes.
     pub text: (u64, u64),
@@ -118,6 +113,8 @@ pub struct Freed {
     pub trimmed: Option<u64>,
     /// By summing messages up.
     pub summed_up: Option<u64>,
+    /// By leaving old turns to the journal.
+    pub journaled: Option<u64>,
     /// By leaving messages out.
     pub truncated: Option<u64>,
 }
@@ -139,7 +136,11 @@ pub fn reduce(
     } else if let Some(segment) = &orders.closing {
         let shown = work.shown();
         if work.close(segment) {
-            freed.summed_up = Some(shown.saturating_sub(work.shown()));
+            let kind = match segment.origin {
+                Origin::Summary => &mut freed.summed_up,
+                Origin::Truncated => &mut freed.journaled,
+            };
+            *kind = Some(shown.saturating_sub(work.shown()));
         }
     }
     // What is ordered twice is done as it was ordered last.
@@ -156,7 +157,12 @@ pub fn reduce(
     }
     let shown = work.shown();
     if orders.hide_to.is_some_and(|target| shown > target) && work.hide_old() {
-        freed.truncated = Some(shown.saturating_sub(work.shown()));
+        let kind = if orders.notice.journal {
+            &mut freed.journaled
+        } else {
+            &mut freed.truncated
+        };
+        *kind = Some(kind.unwrap_or(0) + shown.saturating_sub(work.shown()));
     }
     let first = work.first?;
     let in_loop = conversation.is_in_tool_loop();

@@ -19,7 +19,8 @@ fn settings() -> Settings {
         target_bytes: usize::MAX,
         binds_thinking: false,
         manual_thinking: false,
-        archives: Some(Telling::default()),
+        archives: true,
+        live_turns: None,
     }
 }
 

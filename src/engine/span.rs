@@ -85,12 +85,9 @@ pub fn wanted(
     };
     let points = conversation.cut_points(look.manual_thinking);
     let latest = split::latest(conversation, look.weights, &points, look.split);
-    let to = look.room.and_then(|room| {
-        let kept = (0..head).filter_map(|at| look.weights.get(at)).sum::<u64>();
-        let room = room.saturating_sub(kept);
-        let room = room.saturating_sub(SEGMENT.min(room / 4));
-        split::cut(&points, look.weights, hidden, room, latest)
-    });
+    let to = look
+        .room
+        .and_then(|room| filled(&points, look.weights, head, hidden, room, latest));
     let to = to.unwrap_or(hidden);
     let weight = |to: usize| look.weights.get(hidden..to).map_or(0, |w| w.iter().sum());
     let whole: u64 = weight(to);
@@ -109,6 +106,22 @@ pub fn wanted(
         heals: lost.is_some(),
         as_good: earlier.take(ENDS.0).chain(later.take(ENDS.1)).collect(),
     })
+}
+
+/// Where the tail starts that fills a room, of which head and segment have their
+/// part; see [`split::cut`].
+pub(super) fn filled(
+    points: &[usize],
+    weights: &[u64],
+    head: usize,
+    hidden: usize,
+    room: u64,
+    latest: Option<usize>,
+) -> Option<usize> {
+    let kept: u64 = weights.iter().take(head).sum();
+    let room = room.saturating_sub(kept);
+    let room = room.saturating_sub(SEGMENT.min(room / 4));
+    split::cut(points, weights, hidden, room, latest)
 }
 
 /// How a finished summary stands to what is hidden by now, which may be more

@@ -38,6 +38,19 @@ impl Default for Split {
     }
 }
 
+impl Split {
+    /// So many turns stay, whatever they weigh.
+    pub fn live(turns: usize) -> Self {
+        Self {
+            strategy: Strategy::RecentTurns {
+                turns,
+                budget: u64::MAX,
+            },
+            ..Self::default()
+        }
+    }
+}
+
 /// What decides how much stays; sizes in the unit of the weights.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Strategy {
@@ -123,6 +136,13 @@ pub fn cut(
         .find(fits)
         .or_else(|| allowed().next_back())
         .or_else(|| later().next())
+}
+
+/// Whether more turns than these are shown from a message on.
+pub fn shows_more(conversation: &Conversation<'_>, from: usize, most: usize) -> bool {
+    let all = turns(conversation);
+    let kept = all.iter().rev().nth(most.saturating_sub(1));
+    kept.is_some_and(|kept| *kept > from.max(conversation.head()))
 }
 
 /// The first message of each turn behind the head, and the first of all behind

@@ -113,13 +113,36 @@ pub fn truncated(
     let kept = archived.map_or_else(String::new, |(reference, telling)| {
         format!(" {}", telling.of_messages(reference))
     });
-    let mut text = format!(
+    let text = format!(
         "[longhaul: messages {} to {to} of this conversation are left out here because it no \
          longer fits the context window, and no summary of them could be made.{kept} Do not \
          assume what they said: look again at files and state before relying on them, and ask the \
          user if something essential is missing.]",
         from + 1
     );
+    with_pinned(text, pinned)
+}
+
+/// What stands for messages that only the journal shows, where that is the usual
+/// way; as a text block, numbers and `pinned` as above.
+pub fn journaled(
+    from: u32,
+    to: u32,
+    (reference, telling): (Reference, &Telling),
+    pinned: &str,
+) -> String {
+    let kept = telling.of_messages(reference);
+    let text = format!(
+        "[longhaul: messages {} to {to} of this conversation are not shown; its journal has them \
+         word for word. {kept} Nothing of them is summed up here: before relying on what they \
+         said, look again at files and state, or at the messages themselves.]",
+        from + 1
+    );
+    with_pinned(text, pinned)
+}
+
+/// A notice and what was copied out of what it stands for, as a text block.
+fn with_pinned(mut text: String, pinned: &str) -> String {
     let pinned = segment::pinned(pinned);
     if !pinned.is_empty() {
         text.push('\n');
@@ -170,11 +193,14 @@ mod tests {
             assert!(input.is_object());
         }
         let pinned = truncated(1, 9, Some(kept), "\"quoted\"\n");
-        for block in [&*pinned, EMPTIED, BEFORE, AFTER] {
+        let journal = journaled(1, 9, kept, "\"quoted\"\n");
+        for block in [&*pinned, &*journal, EMPTIED, BEFORE, AFTER] {
             assert!(serde_json::from_str::<serde_json::Value>(block).is_ok());
         }
-        assert!(pinned.contains("messages 2 to 9"));
-        assert!(pinned.ends_with(r#"summed up:]\n\"quoted\""}"#));
+        for notice in [pinned, journal] {
+            assert!(notice.contains("messages 2 to 9"));
+            assert!(notice.ends_with(r#"summed up:]\n\"quoted\""}"#));
+        }
     }
 
     #[test]

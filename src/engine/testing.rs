@@ -4,6 +4,7 @@ use super::conversation::Conversation;
 use super::ids::ChainHash;
 use super::overlay::Overlay;
 use super::recall::telling::Telling;
+use super::pinned;
 use super::reduce::Draft;
 use super::split::Split;
 use super::tiers::{self, Survey};
@@ -21,6 +22,8 @@ pub struct Settings {
     pub binds_thinking: bool,
     pub manual_thinking: bool,
     pub archives: bool,
+    /// Turns that the journal style keeps, where it is the style.
+    pub live_turns: Option<usize>,
 }
 
 /// Clears everything that may go, then hides down to the target.
@@ -45,6 +48,13 @@ pub fn reduce(
         binds_thinking: settings.binds_thinking,
         manual_thinking: settings.manual_thinking,
         archives: settings.archives.then(Telling::default),
+        live_turns: settings.live_turns,
+        pins: settings.live_turns.map(|_| pinned::Settings {
+            user_tokens: 500,
+            files: 20,
+            errors: 2,
+        }),
+        max_segments: if settings.live_turns.is_some() { 2 } else { 0 },
         ..tiers::Settings::default()
     };
     Survey::in_bytes(conversation, current, seed, &settings).everything(target)

@@ -7,16 +7,19 @@
 //! other: results that were spared are trimmed, then old messages are hidden,
 //! and past everything else even the newest results are trimmed.
 
+mod batches;
+mod closing;
 mod settings;
 
+pub use batches::Batches;
+pub use closing::Close;
 pub use settings::{Clears, Inputs, Settings, Trims};
 
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
 use super::ids::{ChainHash, Reference};
-use super::native::Native;
-use super::overlay::{Change, Overlay, Segment};
-use super::policy::{Closing, Item, Offer};
+use super::overlay::{Change, Overlay};
+use super::policy::{Item, Offer};
 use super::recall::reference::reference_at;
 use super::recall::telling::Telling;
 use super::reduce::{Draft, Orders, Replacement, reduce};
@@ -120,20 +123,26 @@ impl<'a> Survey<'a> {
         } else {
             Vec::new()
         };
-        let mut messages = self.weights.messages.clone();
-        for arrival in arrivals {
-            if let Some(weight) = messages.get_mut(arrival.place.0) {
-                *weight = weight.saturating_sub(arrival.spares);
-            }
-        }
+        let messages = self.messages(arrivals);
         Offer {
             items: self.candidates.iter().map(item).collect(),
             behind: Weights::behind(&messages),
             thinking,
             images: self.weights.images,
             closing: self.closing(&messages),
-            living: Vec::new(),
+            ..Offer::default()
         }
+    }
+
+    /// Tokens of each message, when these have been trimmed.
+    fn messages(&self, arrivals: &[Replacement]) -> Vec<u64> {
+        let mut messages = self.weights.messages.clone();
+        for arrival in arrivals {
+            if let Some(weight) = messages.get_mut(arrival.place.0) {
+                *weight = weight.saturating_sub(arrival.spares);
+            }
+        }
+        messages
     }
 
     /// Tokens that could go without hiding anything.
@@ -144,41 +153,6 @@ impl<'a> Survey<'a> {
     /// Tokens of each message, as it is shown.
     pub fn weights(&self) -> &[u64] {
         &self.weights.messages
-    }
-
-    /// What the summary that lies ready would save.
-    fn closing(&self, messages: &[u64]) -> Option<Closing> {
-        if let Some(native) = &self.settings.native {
-            return Some(self.closing_natively(native, messages));
-        }
-        let segment = self.settings.closing.as_ref()?;
-        let (from, to) = (segment.from as usize, segment.to as usize);
-        let hidden: u64 = messages.get(from..to).unwrap_or(&[]).iter().sum();
-        let covered = |held: &&Segment| held.from >= segment.from && held.to <= segment.to;
-        let held = self.current.segments.iter().filter(covered);
-        let held: u64 = held.map(|held| self.weights.of_text(&held.block)).sum();
-        let ours = self.weights.of_text(&segment.block);
-        Some(Closing {
-            from,
-            to,
-            frees: (hidden + held).saturating_sub(ours),
-            alone: false,
-        })
-    }
-
-    fn closing_natively(&self, native: &Native, messages: &[u64]) -> Closing {
-        let to = native.to as usize;
-        let hidden: u64 = messages.get(..to).unwrap_or(&[]).iter().sum();
-        let held = self.current.segments.iter().map(|held| &held.block);
-        let held = held.chain(&self.current.native);
-        let held: u64 = held.map(|block| self.weights.of_text(block)).sum();
-        let ours = self.weights.of_text(&native.block) + self.weights.of_text(&native.note);
-        Closing {
-            from: 0,
-            to,
-            frees: (hidden + held).saturating_sub(ours),
-            alone: true,
-        }
     }
 
     /// The input of a call that goes with its result, if it does.
@@ -198,23 +172,33 @@ impl<'a> Survey<'a> {
     /// Everything that may go, and whatever else it takes to come down to a size.
     pub fn everything(&self, target: u64) -> Option<Draft> {
         let all: Vec<usize> = (0..self.candidates.len()).collect();
-        self.draft(&all, false, Vec::new(), Some(target), u64::MAX)
+        let Batches { old_turns, more } = self.batches(&[], Some(target));
+        let batch = old_turns.as_ref().or(more.as_ref());
+        let close = batch.map_or(Close::Nothing, Close::Batch);
+        self.draft(&all, close, Vec::new(), Some(target), u64::MAX)
     }
 
-    /// Carries a decision out: what is taken of the offer, whether the summary is
-    /// that lies ready, what is trimmed as it arrives, and what must be reached by whatever means. `fits` is the size
-    /// that can be sent at all; both are tokens of the messages alone.
+    /// Carries a decision out: what is taken of the offer, what is closed with it,
+    /// what is trimmed as it arrives, and what must be reached by whatever means.
+    /// `fits` is the size that can be sent at all; both are tokens of the messages
+    /// alone.
     pub fn draft(
         &self,
         take: &[usize],
-        summary: bool,
+        close: Close<'_>,
         arrivals: Vec<Replacement>,
         must_reach: Option<u64>,
         fits: u64,
     ) -> Option<Draft> {
         let mut orders = self.orders();
-        orders.native = self.settings.native.clone().filter(|_| summary);
-        orders.closing = self.settings.closing.clone().filter(|_| summary);
+        match close {
+            Close::Nothing => {}
+            Close::Summary => {
+                orders.native.clone_from(&self.settings.native);
+                orders.closing.clone_from(&self.settings.closing);
+            }
+            Close::Batch(batch) => orders.closing = Some(batch.clone()),
+        }
         orders.replacements = arrivals;
         let taken = take.iter().filter_map(|at| self.candidates.get(*at));
         for candidate in taken {
@@ -278,8 +262,7 @@ impl<'a> Survey<'a> {
         Orders {
             closing: None,
             native: None,
-            pins: self.settings.pins,
-            max_segments: self.settings.max_segments,
+            notice: self.settings.notice(),
             text: self.weights.of_each_text(),
             replacements: Vec::new(),
             weights: self.weights.messages.clone(),
@@ -287,7 +270,6 @@ impl<'a> Survey<'a> {
             split: self.settings.split.clone(),
             binds_thinking: self.settings.binds_thinking,
             manual_thinking: self.settings.manual_thinking,
-            archives: self.settings.archives.clone(),
         }
     }
 

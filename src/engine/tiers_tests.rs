@@ -54,7 +54,7 @@ fn a_result_that_is_trimmed_twice_in_one_draft_is_counted_once() {
     let survey = Survey::in_bytes(&conversation, &none, chain::start("t"), &settings);
     for fits in [40_000, 20_000, 6_000] {
         let draft = survey
-            .draft(&[], false, survey.arrivals(2), Some(1), fits)
+            .draft(&[], Close::Nothing, survey.arrivals(2), Some(1), fits)
             .unwrap();
         let size = shown(&bytes, &conversation, &draft);
         assert!(size <= fits, "{size} {fits}");
@@ -90,7 +90,9 @@ fn what_was_trimmed_as_it_arrived_can_be_trimmed_harder() {
     };
     let again = Survey::in_bytes(&conversation, &trimmed, chain::start("t"), &settings);
     assert!(again.arrivals(2).is_empty(), "not by the same rule");
-    let draft = again.draft(&[], false, Vec::new(), Some(1), 6_000).unwrap();
+    let draft = again
+        .draft(&[], Close::Nothing, Vec::new(), Some(1), 6_000)
+        .unwrap();
     let size = shown(&bytes, &conversation, &draft);
     assert!(size <= 6_000, "{size}");
     assert!(

@@ -21,10 +21,13 @@ use crate::engine::conversation::Conversation;
 use crate::engine::ids::ChainHash;
 use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
-use crate::engine::overlay::Overlay;
-use crate::engine::policy::{Ask, Decision, Offer, Rates, Situation, Trigger, Watermarks, decide};
+use crate::engine::overlay::{Overlay, Segment};
+use crate::engine::policy::{
+    Ask, Closes, Decision, Offer, Rates, Situation, Trigger, Watermarks, decide,
+};
 use crate::engine::recall::telling::Telling;
 use crate::engine::reduce::{Draft, Replacement};
+use crate::engine::split;
 use crate::engine::tiers::{Settings, Survey};
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Kind;
@@ -134,6 +137,9 @@ impl Views {
         let size = prepared.sent.tokens;
         let lifetime = prepared.figures.lifetime.map(Duration::from_secs);
         let conversation = prepared.recognised.conversation();
+        let live_turns = self.live_turns();
+        let overlay = prepared.overlay.as_ref();
+        let hidden = overlay.map_or(0, |(_, overlay)| overlay.cut as usize);
         let floor = policy.floor.of(usable);
         // What was refused is too large, whatever was thought of it.
         let floor = match asked {
@@ -172,6 +178,8 @@ impl Views {
             binds_in_loop: known.binds_thinking
                 && conversation.is_in_tool_loop()
                 && conversation.thinks(),
+            journal: live_turns.is_some(),
+            beyond: live_turns.is_some_and(|turns| split::shows_more(&conversation, hidden, turns)),
         }
     }
 
@@ -308,8 +316,13 @@ impl Look {
         // is concerned.
         let arrivals = survey.arrivals(self.from);
         let situation = self.after(&arrivals, &conversation);
+        let floor = situation.watermarks.floor.saturating_sub(self.base);
+        let batches = survey.batches(&arrivals, situation.shortens().then_some(floor));
+        let saves = |batch: &Segment| survey.saves(batch, &arrivals);
         let offer = Offer {
             living: self.living.clone(),
+            old_turns: batches.old_turns.as_ref().map(saves),
+            more: batches.more.as_ref().map(saves),
             ..survey.offer(&arrivals)
         };
         let decision = decide(&situation, &offer);
@@ -323,14 +336,15 @@ impl Look {
             let less_base = |tokens: u64| tokens.saturating_sub(self.base);
             let reach = target.map(less_base);
             let taken = pass.map_or(&[][..], |pass| &pass.take);
-            let summary = pass.is_some_and(|pass| pass.summary);
-            let draft = survey.draft(taken, summary, arrivals.clone(), reach, fits);
+            let closes = pass.map_or(Closes::Nothing, |pass| pass.closes);
+            let close = batches.close(closes);
+            let draft = survey.draft(taken, close, arrivals.clone(), reach, fits);
             let Some(draft) = draft else {
                 return Ok((situation, decision, None));
             };
             let (hash, size, bytes) = check(recognised, &conversation, &draft)?;
             let tokens = measure::measure(self.anchor.as_ref(), &size, &self.factor).tokens;
-            let natively = summary && self.settings.native.is_some();
+            let natively = closes == Closes::Summary && self.settings.native.is_some();
             if natively && tokens > situation.watermarks.hard_at {
                 return self.without_native().over(recognised, Some(current));
             }

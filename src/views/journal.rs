@@ -16,7 +16,7 @@ use crate::engine::archive;
 use crate::engine::chain;
 use crate::engine::facts::facts;
 use crate::engine::recall::entries;
-use crate::engine::recall::entry::{Entry, EntryKind, Text};
+use crate::engine::recall::entry::{Entry, EntryKind};
 use crate::engine::recall::telling::{Telling, tools};
 use crate::engine::reduce::Evicted;
 use crate::engine::stub::blob_id;

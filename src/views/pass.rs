@@ -356,6 +356,7 @@ fn kinds(freed: Freed) -> impl Iterator<Item = (&'static str, u64)> {
         ("clear", freed.cleared),
         ("trim", freed.trimmed),
         ("summary", freed.summed_up),
+        ("journal", freed.journaled),
         ("truncate", freed.truncated),
     ];
     kinds

@@ -15,7 +15,6 @@ use super::build::Plan;
 use super::learned::Quirk;
 use super::prepare::Prepared;
 use super::{Fault, Views};
-use crate::engine::chain;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
 use crate::engine::policy::Ask;

@@ -3,7 +3,7 @@
 
 use super::Views;
 use super::prepare::Prepared;
-use crate::config::SplitBy;
+use crate::config::{SplitBy, Style};
 use crate::engine::client_edits::ClearToolUses;
 use crate::engine::pinned;
 use crate::engine::policy::{Ask, Situation};
@@ -49,8 +49,15 @@ impl Views {
             binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
             manual_thinking: facts.manual_thinking,
             archives,
+            live_turns: self.live_turns(),
         };
         (settings, base)
+    }
+
+    /// Turns that the journal style keeps, where it is the style.
+    pub(super) fn live_turns(&self) -> Option<usize> {
+        let journal = self.config.policy.style == Style::Journal;
+        journal.then_some(self.config.journal.live_turns)
     }
 
     /// How much of the newest part stays, by configuration. No strategy keeps a

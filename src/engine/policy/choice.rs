@@ -40,12 +40,16 @@ pub struct Offer {
     pub images: usize,
     /// A summary that lies ready.
     pub closing: Option<Closing>,
+    /// What the journal style could hide: the turns before those it keeps.
+    pub old_turns: Option<Closing>,
+    /// More than these, to come down to the floor.
+    pub more: Option<Closing>,
     /// The messages up to which the cache can still be read, in order. A change
     /// goes on from the last of them before it.
     pub living: Vec<usize>,
 }
 
-/// A summary that would take the place of some messages.
+/// A segment that would take the place of some messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closing {
     /// The first message it stands for.
@@ -120,18 +124,24 @@ impl Offer {
     /// written once more, so what is of no use goes with it, and of the rest as
     /// much as it takes to free so much.
     pub(super) fn closing(&self, worth: &Worth, excess: u64) -> Option<Chosen> {
+        let closing = self.closing?;
+        Some(self.closed(closing, worth, excess))
+    }
+
+    /// The same of any segment.
+    pub(super) fn closed(&self, closing: Closing, worth: &Worth, excess: u64) -> Chosen {
         let Closing {
             from,
             to,
             frees,
             alone,
-        } = self.closing?;
+        } = closing;
         if alone {
             // Nor does it spoil any thinking.
-            return Some(self.changed(from, usize::MAX, frees, Vec::new(), worth));
+            return self.changed(from, usize::MAX, frees, Vec::new(), worth);
         }
         let take = self.until(to, excess.saturating_sub(frees));
-        Some(self.changed(from, to, frees, take, worth))
+        self.changed(from, to, frees, take, worth)
     }
 
     /// What comes of a change at a message, where so much is freed besides what

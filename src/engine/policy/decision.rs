@@ -63,14 +63,27 @@ pub struct Pass {
     pub trigger: Trigger,
     /// Which items of the offer go, by index, in order.
     pub take: Vec<usize>,
-    /// The summary that lies ready takes the place of what it sums up.
-    pub summary: bool,
+    /// What it closes.
+    pub closes: Closes,
     /// The size it must come down to by other means, if these are not enough.
     pub must_reach: Option<u64>,
     /// Passes do not last: only what is needed to fit is done.
     pub thrash: bool,
     /// The numbers it was decided by.
     pub numbers: Numbers,
+}
+
+/// What a pass closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closes {
+    /// Nothing.
+    Nothing,
+    /// What the summary stands for that lies ready.
+    Summary,
+    /// The turns before those that the journal style keeps.
+    OldTurns,
+    /// More than these, because what it should keep is too large.
+    More,
 }
 
 /// The numbers of a decision.

@@ -16,17 +16,19 @@
 //! | what has the lineage been through | `course` |
 //! | how much will come | `recent` |
 //! | what can go, and which of it | `choice` |
+//! | what goes in the journal style | `journal` |
 //! | what was decided, and why | `decision` |
 
 mod choice;
 mod course;
 mod decision;
+mod journal;
 mod rates;
 mod recent;
 
 pub use choice::{Chosen, Closing, Item, Offer, Worth};
 pub use course::Course;
-pub use decision::{Decision, Numbers, Pass, Rest};
+pub use decision::{Closes, Decision, Numbers, Pass, Rest};
 pub use rates::{Age, Cache, Pico, Rates, gain};
 pub use recent::{Recent, Sizes};
 
@@ -105,6 +107,10 @@ pub struct Situation {
     pub binds_in_loop: bool,
     /// There is too little for a summary.
     pub spares: bool,
+    /// Old turns are left to the journal, and nothing is summed up.
+    pub journal: bool,
+    /// More turns are shown than that style keeps.
+    pub beyond: bool,
 }
 
 /// What started a pass: a label of metrics.
@@ -168,6 +174,11 @@ impl Situation {
         self.projected() >= self.watermarks.clear_at
     }
 
+    /// Whether it has been, and no pass has brought it down to the floor.
+    fn presses(&self) -> bool {
+        self.is_full() || (self.course.latched && self.size > self.watermarks.floor)
+    }
+
     /// Requests to reckon with: about as many as there have been.
     fn horizon(&self) -> u32 {
         let (least, most) = HORIZON;
@@ -186,7 +197,8 @@ impl Situation {
             floor
         };
         let grown = self.size.saturating_sub(self.course.looked_at) >= self.at_least.max(1);
-        let full = self.is_full() || (self.course.latched && self.size > floor);
+        let full = self.presses();
+        let moves = self.moves();
         match self.asked {
             Some(Ask::Manual) => return Ok((Trigger::Manual, Urge::All)),
             // What was refused must be smaller, however long that lasts.
@@ -206,10 +218,12 @@ impl Situation {
             () if thrash && full => Err(Rest::Thrash),
             () if let Some(urge) = self.swaps() => Ok(urge),
             () if self.still => Err(Rest::Waits),
-            () if self.binds_in_loop && (full || self.cache == Cache::Cold) => Err(Rest::Waits),
+            () if self.binds_in_loop && (full || moves || self.cache == Cache::Cold) => {
+                Err(Rest::Waits)
+            }
             () if self.cache == Cache::Cold => Ok((Trigger::Temporal, Urge::Free)),
-            () if full && grown => Ok((Trigger::Budget, Urge::IfItPays)),
-            () if full => Err(Rest::Looked),
+            () if (full || moves) && grown => Ok((Trigger::Budget, Urge::IfItPays)),
+            () if full || moves => Err(Rest::Looked),
             () => Err(Rest::Calm),
         }
     }
@@ -217,9 +231,9 @@ impl Situation {
     /// What must be reached by whatever means. Messages that nobody has summed up
     /// are worth more than the way to the floor: where a summary has made room,
     /// or none can be made of so little, they stay for as long as there is room.
-    fn to_reach(&self, target: u64, summary: bool) -> u64 {
+    fn to_reach(&self, target: u64, closes: Closes) -> u64 {
         let refused = self.too_many_bytes || self.asked == Some(Ask::Reactive);
-        if (summary || self.spares) && !refused {
+        if (closes != Closes::Nothing || self.spares) && !refused {
             let room = self.watermarks.hard_at.saturating_sub(self.expected);
             target.max(room)
         } else {
@@ -272,13 +286,13 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
         Err(rest) => Decision::Rest(rest),
         Ok((trigger, urge)) => match settle(situation, offer, urge) {
             Err(rest) => Decision::Rest(rest),
-            Ok((chosen, summary)) => Decision::Pass(Pass {
+            Ok((chosen, closes)) => Decision::Pass(Pass {
                 trigger,
-                summary,
+                closes,
                 must_reach: match urge {
-                    _ if summary && situation.native => None,
-                    Urge::Must(target) => Some(situation.to_reach(target, summary)),
-                    Urge::All => Some(situation.to_reach(situation.watermarks.floor, summary)),
+                    _ if closes == Closes::Summary && situation.native => None,
+                    Urge::Must(target) => Some(situation.to_reach(target, closes)),
+                    Urge::All => Some(situation.to_reach(situation.watermarks.floor, closes)),
                     Urge::AllOf(_)
                     | Urge::Free
                     | Urge::IfItPays
@@ -303,13 +317,16 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
 /// What goes, if the urge is satisfied with it, and whether a summary takes the
 /// place of what it sums up. Lighter means go first: a summary is taken where
 /// they do not come down to the floor.
-fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<(Chosen, bool), Rest> {
+fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<(Chosen, Closes), Rest> {
     let worth = Worth {
         rates: situation.rates,
         cache: situation.cache,
         horizon: situation.horizon(),
     };
     let lighter = lighter(situation, offer, urge, &worth);
+    if situation.journal {
+        return journal::settle(situation, offer, urge, &worth, lighter);
+    }
     let target = match urge {
         Urge::Must(target) => target,
         _ => situation.watermarks.floor,
@@ -323,14 +340,15 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<(Chosen, b
     };
     let excess = situation.size.saturating_sub(target);
     let summary = wanted.then(|| offer.closing(&worth, excess)).flatten();
+    let lighter = lighter.map(|chosen| (chosen, Closes::Nothing));
     let Some(summary) = summary else {
-        return lighter.map(|chosen| (chosen, false));
+        return lighter;
     };
     let pays = summary.gain > 0 || situation.will_be_full();
     if urge == Urge::SwapIfItPays && !pays {
-        return lighter.map(|chosen| (chosen, false));
+        return lighter;
     }
-    Ok((summary, true))
+    Ok((summary, Closes::Summary))
 }
 
 /// What goes without a summary.

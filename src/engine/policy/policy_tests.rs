@@ -20,6 +20,8 @@ fn offer(size: u64) -> Offer {
         thinking: Vec::new(),
         images: 0,
         closing: None,
+        old_turns: None,
+        more: None,
         living: (0..messages).collect(),
     }
 }
@@ -66,6 +68,8 @@ fn situation(course: &Course) -> Situation {
         in_loop: false,
         binds_in_loop: false,
         spares: false,
+        journal: false,
+        beyond: false,
     }
 }
 
@@ -352,7 +356,7 @@ fn a_summary_that_lies_ready_is_taken_when_it_is_needed_or_free() {
         change(&mut situation);
         let decision = decide(&situation, &summed_up(situation.size));
         let taken = match decision {
-            Decision::Pass(pass) if pass.summary => Some(pass.trigger),
+            Decision::Pass(pass) if pass.closes == Closes::Summary => Some(pass.trigger),
             _ => None,
         };
         assert_eq!(taken, expected, "{name}");
@@ -371,7 +375,7 @@ fn lighter_means_go_first_where_they_are_enough() {
     let Decision::Pass(pass) = decide(&situation, &both) else {
         panic!("nothing was done");
     };
-    assert!(!pass.summary && pass.numbers.frees >= 61_000);
+    assert!(pass.closes == Closes::Nothing && pass.numbers.frees >= 61_000);
     let few = Offer {
         items: both.items[..50].to_vec(),
         ..both
@@ -379,7 +383,7 @@ fn lighter_means_go_first_where_they_are_enough() {
     let Decision::Pass(pass) = decide(&situation, &few) else {
         panic!("nothing was done");
     };
-    assert!(pass.summary);
+    assert_eq!(pass.closes, Closes::Summary);
     assert!(pass.take.iter().all(|at| few.items[*at].message >= 40));
 }
 

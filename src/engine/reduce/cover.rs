@@ -8,17 +8,11 @@
 
 use std::ops::Range;
 
-use super::super::ids::Reference;
 use super::super::native::Native;
 use super::super::overlay::{Change, Origin, Segment};
-use super::super::pinned::{Pinned, Settings, pinned};
-use super::super::recall::telling::Telling;
 use super::super::{split, stub};
 use super::{Evicted, Work, count, reference_of_span};
 use crate::wire::body::Role;
-
-/// The part of the budget for the user's words that every notice may have.
-const AT_LEAST: u64 = 8;
 
 impl Work<'_> {
     /// Where what is hidden so far ends.
@@ -40,7 +34,13 @@ impl Work<'_> {
         if head == 0 || from < head || from >= to || !begins || !ends {
             return false;
         }
-        self.leave_out(hidden..to);
+        // A notice promises all that it stands for by one name, a summary has its
+        // own.
+        let gone = match segment.origin {
+            Origin::Truncated => from.min(hidden)..to,
+            Origin::Summary => hidden..to,
+        };
+        self.leave_out(gone);
         self.cover(segment.clone());
         true
     }
@@ -106,68 +106,28 @@ impl Work<'_> {
         let Some(cut) = split::cut(&points, &self.weights, hidden, room, latest) else {
             return false;
         };
-        let from = self.notice_from(hidden);
+        let (notice, overlay) = (&self.orders.notice, &self.overlay);
+        // What this pass has hidden already, and what it hides now, is one.
+        let begun =
+            self.orders.closing.as_ref().filter(|closing| {
+                closing.origin == Origin::Truncated && closing.to as usize == hidden
+            });
+        let from = begun.map_or_else(
+            || notice.begins(conversation, overlay),
+            |begun| begun.from as usize,
+        );
+        let segment = notice.segment(conversation, overlay, self.seed, from..cut);
         // Older ones that the notice stands for too are promised once more.
         self.leave_out(from..cut);
-        let pins = self.pins(from);
-        let pinned = pins.map(|pins| pinned(conversation, from..cut, pins));
-        let words = pinned.as_ref().map_or(0, Pinned::user_tokens);
-        let text = pinned.map_or_else(String::new, |pinned| pinned.text());
-        self.cover(Segment {
-            block: stub::truncated(count(from), count(cut), self.promised(from, cut), &text),
-            from: count(from),
-            to: count(cut),
-            origin: Origin::Truncated,
-            pinned: words,
-        });
+        self.cover(segment);
         true
-    }
-
-    /// The reference to messages, and how it is told.
-    fn promised(&self, from: usize, to: usize) -> Option<(Reference, &Telling)> {
-        let telling = self.orders.archives.as_ref()?;
-        Some((
-            reference_of_span(self.seed, count(from), count(to)),
-            telling,
-        ))
-    }
-
-    /// Where a notice begins: behind the last segment, or, when there are many,
-    /// with the notices before it.
-    fn notice_from(&self, hidden: usize) -> usize {
-        if self.overlay.native.is_some() {
-            // The API's own summary goes, and with it all account of the rest.
-            return self.conversation.head();
-        }
-        let segments = &self.overlay.segments;
-        if self.orders.max_segments == 0 || segments.len() < self.orders.max_segments {
-            return hidden;
-        }
-        let notices = segments.iter().rev();
-        let run = notices.take_while(|segment| segment.origin == Origin::Truncated);
-        run.last().map_or(hidden, |first| first.from as usize)
-    }
-
-    /// How much may be pinned in a segment that begins there: what the ones
-    /// before it have left.
-    fn pins(&self, from: usize) -> Option<Settings> {
-        let pins = self.orders.pins?;
-        let before = self.overlay.segments.iter();
-        let used: u64 = before
-            .filter(|segment| (segment.from as usize) < from)
-            .map(|segment| segment.pinned)
-            .sum();
-        let left = pins.user_tokens.saturating_sub(used);
-        Some(Settings {
-            user_tokens: left.max(pins.user_tokens / AT_LEAST),
-            ..pins
-        })
     }
 
     fn leave_out(&mut self, messages: Range<usize>) {
         if !messages.is_empty() {
+            let (from, to) = (count(messages.start), count(messages.end));
             self.evicted.push(Evicted {
-                reference: reference_of_span(self.seed, count(messages.start), count(messages.end)),
+                reference: reference_of_span(self.seed, from, to),
                 messages,
                 block: None,
             });

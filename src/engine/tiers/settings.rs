@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::native::Native;
+use crate::engine::notice::Notice;
 use crate::engine::overlay::Segment;
 use crate::engine::pinned;
 use crate::engine::recall::telling::Telling;
@@ -34,6 +35,20 @@ pub struct Settings {
     pub manual_thinking: bool,
     /// What is left out is kept, and may be promised in these words.
     pub archives: Option<Telling>,
+    /// Turns that the journal style keeps; none: it is not the style.
+    pub live_turns: Option<usize>,
+}
+
+impl Settings {
+    /// How notices are written. What is not kept is lost, whatever the style.
+    pub(super) fn notice(&self) -> Notice {
+        Notice {
+            pins: self.pins,
+            max_segments: self.max_segments,
+            archives: self.archives.clone(),
+            journal: self.live_turns.is_some(),
+        }
+    }
 }
 
 /// How results are cleared.

@@ -1,5 +1,6 @@
 //! What every tier together costs: clearing, trimming, and summaries where these
-//! are not enough, against nothing at all on a window without end.
+//! are not enough, or old turns left to the journal, against nothing at all on a
+//! window without end.
 //!
 //! The summarizer's own calls are in the bill. A usual run plays one short
 //! session; `LONGHAUL_ECONOMY` as for the rest, and with it the sessions of
@@ -19,12 +20,13 @@ use super::policy::Policy;
 use super::session::{self, Session};
 use super::setting::{BOTH, SMALL, Setting};
 
-/// A session under one setting, without a proxy and with.
+/// A session under one setting, without a proxy and with, in either style.
 struct Pair {
     session: String,
     setting: String,
     none: Figures,
     longhaul: Figures,
+    journal: Figures,
     summaries: usize,
     /// Micro-dollars that they cost.
     summing_up: u64,
@@ -63,11 +65,15 @@ fn play(session: &Session, settings: &[Setting]) -> Vec<Pair> {
         let longhaul = stage.play(session, Policy::Longhaul(budget), setting);
         // The simulator's summarizer invents nothing unless it is told to.
         assert!(!longhaul.rejected, "{}, {}", session.name, setting.name());
+        let styled = setting.in_journal_style();
+        let journal = stage.play(session, Policy::Longhaul(budget), &styled);
+        assert_eq!(journal.summaries, 0, "{}, {}", session.name, styled.name());
         Pair {
             session: session.name.clone(),
             setting: setting.name(),
             none: Figures::new(&none, &none, setting.model, budget),
             longhaul: Figures::new(&longhaul, &none, setting.model, budget),
+            journal: Figures::new(&journal, &none, setting.model, budget),
             summaries: longhaul.summaries,
             summing_up: longhaul.summing_up.micro_dollars(),
             tokens: longhaul.tokens(),
@@ -97,31 +103,39 @@ fn play_all(selection: &[(Session, Vec<Setting>)]) -> Vec<Pair> {
     pairs
 }
 
-/// Percent that the proxy costs of what nothing costs.
+/// Percent that the proxy costs of what nothing costs, in either style.
 #[allow(clippy::cast_precision_loss)]
-fn percent(pairs: &[&Pair]) -> f64 {
+fn percent(pairs: &[&Pair]) -> [f64; 2] {
     let sum = |of: &dyn Fn(&Pair) -> u64| pairs.iter().map(|pair| of(pair)).sum::<u64>();
     let none = sum(&|pair| pair.none.micro_dollars);
-    let longhaul = sum(&|pair| pair.longhaul.micro_dollars);
-    longhaul as f64 * 100.0 / none.max(1) as f64
+    let compact = sum(&|pair| pair.longhaul.micro_dollars);
+    let journal = sum(&|pair| pair.journal.micro_dollars);
+    [compact, journal].map(|cost| cost as f64 * 100.0 / none.max(1) as f64)
 }
 
 #[allow(clippy::cast_precision_loss)]
 fn line(pair: &Pair) -> String {
-    let Pair { none, longhaul, .. } = pair;
+    let Pair {
+        none,
+        longhaul,
+        journal,
+        ..
+    } = pair;
+    let [compact, in_journal] = percent(&[pair]);
     let dollars = |micro: u64| micro as f64 / 1e6;
     format!(
-        "  | {} | {} | {:.3} | {:.3} | {:.1}% | {} | {:.3} | {} | {} | {} | {} | {} | {} | {} |",
+        "  | {} | {} | {:.3} | {:.3} | {compact:.1}% | {in_journal:.1}% | {} | {:.3} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         pair.session,
         longhaul.requests,
         dollars(none.micro_dollars),
         dollars(longhaul.micro_dollars),
-        percent(&[pair]),
         pair.summaries,
         dollars(pair.summing_up),
         longhaul.passes,
+        journal.passes,
         none.peak,
         longhaul.peak,
+        journal.peak,
         longhaul.over_budget,
         pair.tokens.read / 1_000,
         (pair.tokens.write_5m + pair.tokens.write_1h + pair.tokens.input) / 1_000,
@@ -129,7 +143,7 @@ fn line(pair: &Pair) -> String {
     )
 }
 
-const COLUMNS: &str = "  | session | requests | dollars without | with | share | summaries | for them | passes | peak without | with | over budget | K read | K written | K output |";
+const COLUMNS: &str = "  | session | requests | dollars without | with | share | in journal | summaries | for them | passes | in journal | peak without | with | in journal | over budget | K read | K written | K output |";
 
 #[test]
 fn with_every_tier_long_sessions_cost_less_than_on_a_window_without_end() {
@@ -142,7 +156,7 @@ fn with_every_tier_long_sessions_cost_less_than_on_a_window_without_end() {
             continue;
         }
         println!(
-            "\n  {name}\n{COLUMNS}\n  |---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+            "\n  {name}\n{COLUMNS}\n  |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
         );
         for pair in &of_it {
             println!("{}", line(pair));
@@ -152,23 +166,26 @@ fn with_every_tier_long_sessions_cost_less_than_on_a_window_without_end() {
             .filter(|pair| pair.session.starts_with("wordy"))
             .copied()
             .collect();
+        let [compact, journal] = percent(&of_it);
+        let [long_compact, long_journal] = percent(&long);
         println!(
-            "every tier, {name}: {} sessions at {:.1}% of none; {} wordy ones at {:.1}%",
+            "every tier, {name}: {} sessions at {compact:.1}% of none, in the journal style at \
+             {journal:.1}%; {} wordy ones at {long_compact:.1}% and {long_journal:.1}%",
             of_it.len(),
-            percent(&of_it),
             long.len(),
-            percent(&long)
         );
-        if percent(&of_it) > 100.0 {
+        if compact.max(journal) > 100.0 {
             dearer.push(name);
         }
     }
     assert!(dearer.is_empty(), "{dearer:#?}");
     for pair in &pairs {
-        let (name, refused) = (&pair.session, pair.longhaul.refusals);
-        assert_eq!(refused, 0, "{name}, {}: refusals", pair.setting);
-        let stray = pair.longhaul.over_budget;
-        assert_eq!(stray, 0, "{name}, {}: over the budget", pair.setting);
+        for figures in [&pair.longhaul, &pair.journal] {
+            let (name, refused) = (&pair.session, figures.refusals);
+            assert_eq!(refused, 0, "{name}, {}: refusals", pair.setting);
+            let over = figures.over_budget;
+            assert_eq!(over, 0, "{name}, {}: over the budget", pair.setting);
+        }
     }
     let summaries: usize = pairs.iter().map(|pair| pair.summaries).sum();
     assert!(summaries > 0, "nothing was summed up");

@@ -12,6 +12,7 @@ mod coding;
 mod compare;
 mod figures;
 mod history;
+mod in_journal;
 mod judge;
 mod play;
 mod policy;

@@ -45,6 +45,8 @@ pub struct Run {
     pub summing_up: Cost,
     /// Summaries that were held to name what was never said.
     pub rejected: bool,
+    /// Breaks of the prefix that the proxy has no explanation for.
+    pub unexplained: bool,
     /// Why upstream refused what the client never saw refused.
     pub refusals: Vec<String>,
 }
@@ -128,14 +130,18 @@ impl Stage {
             history.push(json!({"role": "assistant", "content": reply["content"]}));
         }
         drop(client);
-        let untrue = "longhaul_summarizer_failures_total{reason=\"not_verbatim\"}";
-        let untrue = proxy.as_ref().and_then(|proxy| proxy.metric(untrue));
+        let counts = |series: &str| {
+            let count = proxy.as_ref().and_then(|proxy| proxy.metric(series));
+            count.is_some_and(|count| count > 0.0)
+        };
+        let rejected = counts("longhaul_summarizer_failures_total{reason=\"not_verbatim\"}");
+        let unexplained = counts("longhaul_prefix_breaks_total{cause=\"unexplained\"}");
         if let Some(proxy) = &mut proxy {
             proxy.join();
         }
         let entries = self.upstream.entries();
         let mut run = run(policy, model, &entries, &passes);
-        run.rejected = untrue.is_some_and(|count| count > 0.0);
+        (run.rejected, run.unexplained) = (rejected, unexplained);
         let ledger = entries
             .iter()
             .fold(Cost::default(), |sum, entry| sum.plus(entry.cost));
@@ -185,6 +191,7 @@ fn run(policy: Policy, model: &str, entries: &[Entry], passes: &[bool]) -> Run {
             })
             .collect(),
         rejected: false,
+        unexplained: false,
         summaries: summaries().count(),
         summing_up: summaries().fold(Cost::default(), |sum, entry| sum.plus(entry.cost)),
         refusals: refusals.collect(),

@@ -39,6 +39,13 @@ const FORK: &str = "[summarizer]\nmode = \"fork\"\n";
 const LEAN: &str = "[summarizer]\nmode = \"auto\"\n\
     [policy]\nclear_at = 0.30\nsummarize_at = 0.35\nfloor = 0.15\n";
 
+/// Nobody sums up: old turns are left to the journal.
+const JOURNAL: &str = "[policy]\nstyle = \"journal\"\n";
+
+/// The same for whoever minds the bill more.
+const LEAN_JOURNAL: &str = "[policy]\nstyle = \"journal\"\n\
+    clear_at = 0.30\nsummarize_at = 0.35\nfloor = 0.15\n";
+
 /// Three prices of reading a cache: a tenth, a twentieth and a fortieth of input.
 pub const MODELS: [&str; 3] = ["claude-opus-4-8", "claude-opus-5-5", "claude-fable-5-2"];
 
@@ -110,7 +117,34 @@ pub const SMALL: Setting = Setting {
     ..setting(MODELS[0], Budget::OfPeak(0.5))
 };
 
+/// Every price of reading, at the budget that most sessions outgrow.
+pub const IN_JOURNAL: [Setting; 4] = [
+    journal(setting(MODELS[0], Budget::Tokens(100_000))),
+    journal(setting(MODELS[0], Budget::Tokens(200_000))),
+    journal(setting(MODELS[1], Budget::Tokens(100_000))),
+    journal(setting(MODELS[1], Budget::Tokens(200_000))),
+];
+
+/// The same at a budget that short sessions outgrow too.
+pub const SMALL_JOURNAL: Setting = journal(setting(MODELS[1], Budget::OfPeak(0.5)));
+
+const fn journal(setting: Setting) -> Setting {
+    Setting {
+        file: JOURNAL,
+        ..setting
+    }
+}
+
 impl Setting {
+    /// The same in the journal style.
+    pub fn in_journal_style(&self) -> Self {
+        let file = match self.file {
+            LEAN => LEAN_JOURNAL,
+            _ => JOURNAL,
+        };
+        Self { file, ..*self }
+    }
+
     pub fn name(&self) -> String {
         let budget = match self.budget {
             Budget::Tokens(tokens) => format!("{}K tokens", tokens / 1_000),
@@ -121,6 +155,7 @@ impl Setting {
             SUMMARIES => ", summaries",
             FORK => ", summaries by fork",
             LEAN => ", summaries, lean",
+            JOURNAL | LEAN_JOURNAL => ", journal",
             _ => ", trimming",
         };
         format!(
