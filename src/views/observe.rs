@@ -79,7 +79,7 @@ impl From<Prepared> for Sent {
             report: report(&prepared),
             breaker: Views::breaker_word(&prepared),
             preparation: None,
-            notice: prepared.figures.course.thrashing.then_some("thrash"),
+            notice: prepared.notice(),
             session: prepared.session(),
             shape: prepared.shape(),
             compaction: prepared.compaction(),

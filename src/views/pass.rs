@@ -201,6 +201,14 @@ impl Views {
         if !self.commit(prepared, plan, Some((id, bytes))).await? {
             return Ok("abandoned");
         }
+        let crowded = self.is_crowded(prepared.overlay.as_ref().map(|(_, o)| o.as_ref()));
+        if crowded && !std::mem::replace(&mut prepared.crowded, crowded) {
+            self.metrics.handoff_due();
+            tracing::warn!(
+                session = %prepared.lineage,
+                "the session has policy.max_segments segments: older ones are merged from now on, and a fresh session is better; longhaul sessions handoff writes the text to start it with"
+            );
+        }
         self.index_pass(prepared, evicted, summary.as_deref(), told);
         self.metrics.thinking_dropped("view", dropped);
         if breaks {

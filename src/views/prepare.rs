@@ -137,6 +137,8 @@ pub struct Prepared {
     pub(super) spares: bool,
     /// Tokens it must not exceed, as upstream said.
     pub(super) at_most: Option<u64>,
+    /// There are as many segments as there may be: a fresh session is better.
+    pub(super) crowded: bool,
     pub(super) begun: Instant,
 }
 
@@ -338,6 +340,12 @@ impl Prepared {
             overlay.map_or(0, |overlay| overlay.stubs()),
             overlay.map_or(0, |overlay| overlay.segments.len()),
         )
+    }
+
+    /// Something the client should know, in a word.
+    pub(super) fn notice(&self) -> Option<&'static str> {
+        let thrashes = self.figures.course.thrashing.then_some("thrash");
+        thrashes.or_else(|| self.crowded.then_some("handoff"))
     }
 
     /// What a pass did, as a header shows it.

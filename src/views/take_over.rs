@@ -14,6 +14,7 @@ use crate::engine::accounts::Sending;
 use crate::engine::figures::Figures;
 use crate::engine::ids::LineageId;
 use crate::engine::measure::{self, Counter};
+use crate::engine::overlay::Overlay;
 use crate::engine::policy::{Age, Cache};
 use crate::store::Moment;
 use crate::wire::body::Kind;
@@ -79,6 +80,7 @@ impl Views {
         } else {
             sent
         };
+        let crowded = self.is_crowded(built.overlay.as_ref().map(|(_, held)| held.as_ref()));
         let mut figures = built.figures;
         figures.prompt = None;
         figures.output = None;
@@ -119,6 +121,7 @@ impl Views {
             shrunk: 0,
             spares: false,
             at_most: None,
+            crowded,
             begun,
             recognised,
         })
@@ -158,6 +161,13 @@ impl Views {
             let tokens = text.saturating_add(raw.fixed);
             figures.recent.returned(&name, tokens);
         }
+    }
+
+    /// Whether there are as many segments as there may be. From then on older
+    /// ones are merged, and each time something is lost.
+    pub(super) fn is_crowded(&self, overlay: Option<&Overlay>) -> bool {
+        let most = self.config.policy.max_segments;
+        most > 0 && overlay.is_some_and(|overlay| overlay.segments.len() >= most)
     }
 
     /// Whether another session has used the same system and tools within the
