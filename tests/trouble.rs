@@ -20,6 +20,7 @@ use longhaul::clock::Clock;
 use longhaul::config::{Config, Flags, Sources, load};
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::metrics::Metrics;
+use longhaul::store::journal::Journal;
 use longhaul::store::writer::Writer;
 use longhaul::store::{
     Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
@@ -118,6 +119,9 @@ impl Store for Troubled {
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.inner.blob(id)
     }
+    fn journal(&self) -> &dyn Journal {
+        self.inner.journal()
+    }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.inner.collect(keep)
     }
@@ -169,6 +173,9 @@ impl Store for Blind {
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.0.blob(id)
+    }
+    fn journal(&self) -> &dyn Journal {
+        self.0.journal()
     }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.0.collect(keep)

@@ -134,6 +134,10 @@ impl Store for SqliteStore {
         }
     }
 
+    fn journal(&self) -> &dyn super::journal::Journal {
+        &self.memory
+    }
+
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         Box::pin(async move {
             // Memory holds only what a missing file would.
