@@ -108,16 +108,9 @@ impl Feed {
     pub async fn run(self) {
         let mut failing = false;
         loop {
-            let next = {
-                let mut waiting = self.waiting();
-                let next = waiting.items.pop_front();
-                waiting.busy = next.is_some();
-                waiting.size -= next.as_ref().map_or(0, |item| item.size);
-                next
-            };
-            let Some(item) = next else {
+            let Some(item) = self.next() else {
                 self.0.idle.notify_waiters();
-                if self.waiting().closed {
+                if self.is_closed() {
                     return;
                 }
                 self.0.wake.notified().await;
@@ -137,17 +130,32 @@ impl Feed {
                             "the journal cannot be written: what turns decided, touched and failed at is not being recorded"
                         );
                     }
-                    if self.waiting().closed {
-                        continue;
+                    // Nobody waits for it any more when the process ends.
+                    if !self.is_closed() {
+                        self.put_back(item);
+                        tokio::time::sleep(REST).await;
                     }
-                    let mut waiting = self.waiting();
-                    waiting.size += item.size;
-                    waiting.items.push_front(item);
-                    drop(waiting);
-                    tokio::time::sleep(REST).await;
                 }
             }
         }
+    }
+
+    fn next(&self) -> Option<Item> {
+        let mut waiting = self.waiting();
+        let next = waiting.items.pop_front();
+        waiting.busy = next.is_some();
+        waiting.size -= next.as_ref().map_or(0, |item| item.size);
+        next
+    }
+
+    fn put_back(&self, item: Item) {
+        let mut waiting = self.waiting();
+        waiting.size += item.size;
+        waiting.items.push_front(item);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.waiting().closed
     }
 
     async fn write(&self, item: &Item) -> Result<(), crate::store::StoreError> {

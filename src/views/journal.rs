@@ -6,6 +6,7 @@
 //! searching follows in the background: after a pass the content that it left
 //! out, and after every reply what the turn decided, touched and failed at.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::prepare::Prepared;
@@ -14,8 +15,10 @@ use crate::compactor::errand::Finished;
 use crate::config::RecallMcp;
 use crate::engine::archive;
 use crate::engine::chain;
-use crate::engine::facts::facts;
-use crate::engine::recall::entries;
+use crate::engine::conversation::Conversation;
+use crate::engine::facts::{Fact, facts, turns};
+use crate::engine::ids::{BlobId, ChainHash};
+use crate::engine::recall::entries::{LeftOut, Note, entries, noted};
 use crate::engine::recall::entry::{Entry, EntryKind};
 use crate::engine::recall::telling::{Telling, tools};
 use crate::engine::reduce::Evicted;
@@ -84,26 +87,28 @@ impl Views {
                 promises,
                 ..Archive::default()
             };
+            let mut contents = BTreeMap::new();
             for at in 0..conversation.len() {
                 if known.has(&recognised, at) {
                     continue;
                 }
-                let mut keep = |range: Range<usize>| {
-                    let content = recognised.bytes.get(range).unwrap_or(&[]);
-                    let id = blob_id(tenant, content);
-                    archive.blobs.push((id, content.to_vec()));
-                    id
-                };
+                let content = |range: Range<usize>| recognised.bytes.get(range).unwrap_or(&[]);
+                let name = |range: Range<usize>| blob_id(tenant, content(range));
                 let parts = archive::parts(&conversation, at);
-                let (parts, blobs) = archive::encode(&recognised.bytes, &parts, &mut keep);
+                let pieces = parts.contents().iter().cloned();
+                let (form, blobs) = archive::encode(&parts, &name);
+                contents.extend(pieces.map(|range| (name(range.clone()), range)));
                 archive.messages.push(Kept {
                     message: count(at),
-                    parts,
+                    parts: form,
                     blobs,
                 });
             }
-            archive.blobs.sort_by_key(|(id, _)| *id);
-            archive.blobs.dedup_by_key(|(id, _)| *id);
+            let copied = |(id, range): (BlobId, Range<usize>)| {
+                let content = recognised.bytes.get(range).unwrap_or(&[]);
+                (id, content.to_vec())
+            };
+            archive.blobs = contents.into_iter().map(copied).collect();
             archive
         });
         let packed = packed.await?;
@@ -134,15 +139,17 @@ impl Views {
         });
         let work = move || {
             let conversation = recognised.conversation();
-            let mut found = Vec::new();
-            let seed = recognised.seed();
-            for gone in evicted {
-                found.extend(entries::entries(&conversation, trace.tenant, seed, &gone));
-            }
+            let (seed, tenant) = (recognised.seed(), trace.tenant);
+            let mut found = left_out(&conversation, tenant, seed, &evicted);
+            let turn = turns(&conversation);
             if let Some((message, reference, text)) = summary {
-                found.push(Entry::inline(EntryKind::Summary, message, reference, text));
+                let mut told = noted(seed, &[told_by_us(EntryKind::Summary, message, turn, &text)]);
+                told.iter_mut().for_each(|entry| entry.reference = reference);
+                found.append(&mut told);
             }
-            found.push(entries::snapshot(&conversation, seed, told));
+            let last = count(recognised.len()).saturating_sub(1);
+            let pass = told_by_us(EntryKind::Snapshot, last, turn, &told);
+            found.append(&mut noted(seed, &[pass]));
             feed.push(trace, found, at);
         };
         self.tasks.spawn_blocking_on(work, &self.background);
@@ -160,8 +167,8 @@ impl Views {
         let work = move || {
             let conversation = recognised.conversation();
             let facts = facts(&conversation, from, conversation.len());
-            let found = entries::of_facts(recognised.seed(), &facts);
-            feed.push(trace, found, at);
+            let notes: Vec<Note<'_>> = facts.iter().map(note).collect();
+            feed.push(trace, noted(recognised.seed(), &notes), at);
         };
         self.tasks.spawn_blocking_on(work, &self.background);
     }
@@ -181,6 +188,54 @@ fn trace(prepared: &Prepared) -> Option<Trace> {
         from,
         here: (recognised.last()?, count(recognised.len())),
     })
+}
+
+/// What a pass has left out, as entries.
+fn left_out(
+    conversation: &Conversation<'_>,
+    tenant: ChainHash,
+    seed: ChainHash,
+    evicted: &[Evicted],
+) -> Vec<Entry> {
+    let place = |gone: &Evicted| Some((gone.messages.start, gone.block?));
+    let blocks: Vec<(usize, usize)> = evicted.iter().filter_map(place).collect();
+    let spans = evicted.iter().filter(|gone| gone.block.is_none());
+    let spans = spans.map(|gone| (gone.messages.clone(), &[][..]));
+    let left = |(hidden, blocks)| {
+        entries(&LeftOut {
+            conversation,
+            tenant,
+            seed,
+            hidden,
+            blocks,
+        })
+    };
+    spans.chain([(0..0, &blocks[..])]).flat_map(left).collect()
+}
+
+/// What we ourselves have to tell.
+fn told_by_us(kind: EntryKind, message: u32, turn: u32, text: &str) -> Note<'_> {
+    Note {
+        kind,
+        message,
+        block: 0,
+        turn,
+        tool: "",
+        path: "",
+        text,
+    }
+}
+
+fn note(fact: &Fact) -> Note<'_> {
+    Note {
+        kind: EntryKind::Fact(fact.kind),
+        message: fact.message,
+        block: fact.block,
+        turn: fact.turn,
+        tool: fact.tool.as_deref().unwrap_or_default(),
+        path: fact.path.as_deref().unwrap_or_default(),
+        text: &fact.text,
+    }
 }
 
 fn promise(gone: &Evicted) -> Promise {
