@@ -246,6 +246,7 @@ fn asked(model: &str, messages: &[Value], wish: Wish) -> Asked {
         wish,
         tenant: "".into(),
         hint: None,
+        label: None,
     }
 }
 

@@ -199,8 +199,13 @@ mod tests {
     #[test]
     fn the_journal_s_notice_warns_of_nothing_and_says_where_the_messages_are() {
         let none = overlay(Vec::new());
+        let start = ChainHash::from_bytes([1; 32]);
         let [loud, quiet] = [false, true].map(|journal| {
-            with(|conversation| notice(journal).segment(conversation, &none, 1, 9).block)
+            with(|conversation| {
+                notice(journal)
+                    .segment(conversation, &none, start, 1..9)
+                    .block
+            })
         });
         for text in [&loud, &quiet] {
             assert!(text.contains("[longhaul: messages 2 to 9 of this conversation"));

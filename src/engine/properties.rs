@@ -3,8 +3,6 @@
 //! A client may send what the API refuses; that is between the two. But a view
 //! may never be worse than its history, whatever that is.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,7 +13,8 @@ use super::chain;
 use super::conversation::Conversation;
 use super::legal::faults;
 use super::overlay::{Change, Edit, Overlay};
-use super::reduce::{Draft, without_thinking};
+use super::recall::reference;
+use super::reduce::{Draft, Evicted, without_thinking};
 use super::testing::{Settings, reduce};
 use super::view::{Recipe, View};
 use crate::wire::body::{Body, Kind};
@@ -214,15 +213,19 @@ fn is_no_worse(bytes: &Bytes, overlay: &Overlay) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Invariant 6: whatever is shown before and not behind a pass is evicted.
+/// Invariant 6: whatever is shown before and not behind a pass is told of, under
+/// the name that the view shows. Thinking is kept with its message.
 fn is_recorded(bytes: &Bytes, before: &Overlay, draft: &Draft) -> Result<(), TestCaseError> {
     let body = Body::split(bytes).unwrap();
     let conversation = Conversation::new(bytes, &body);
     let after = &draft.overlay;
-    let evicted = |range: Range<usize>| draft.evicted.iter().any(|(_, known)| *known == range);
-    for (at, message) in body.messages().iter().enumerate() {
+    for at in 0..body.messages().len() {
         if before.shows(at) && !after.shows(at) {
-            prop_assert!(evicted(message.span.range()), "message {at}");
+            let mut spans = draft.evicted.iter().filter(|gone| gone.block.is_none());
+            prop_assert!(
+                spans.any(|gone| gone.messages.contains(&at)),
+                "message {at}"
+            );
         }
     }
     for edit in &after.edits {
@@ -231,12 +234,17 @@ fn is_recorded(bytes: &Bytes, before: &Overlay, draft: &Draft) -> Result<(), Tes
         }
         let place = (edit.message as usize, edit.block as usize);
         let block = conversation.block_at(place).unwrap();
-        let gone = match edit.change {
-            Change::Payload(_) => block.payload.unwrap().range(),
-            Change::Block(_) | Change::Gone => block.span.range(),
-            Change::Append(_) => continue,
+        let Change::Payload(shown) = &edit.change else {
+            let added = matches!(edit.change, Change::Append(_));
+            prop_assert!(added || block.kind == Kind::Thinking, "{edit:?}");
+            continue;
         };
-        prop_assert!(evicted(gone), "{edit:?}");
+        let is_it = |gone: &&Evicted| {
+            gone.messages == (place.0..place.0 + 1) && gone.block == Some(place.1)
+        };
+        let gone = draft.evicted.iter().find(is_it);
+        let told = gone.is_some_and(|gone| shown.contains(&reference::shown(gone.reference)));
+        prop_assert!(told, "{edit:?}");
     }
     Ok(())
 }
@@ -313,7 +321,7 @@ proptest! {
         let split = Body::split(&bytes).unwrap();
         let conversation = Conversation::new(&bytes, &split);
         let start = chain::start("t");
-        if let Some((bare, _)) = without_thinking(&conversation, &draft.overlay, start) {
+        if let Some(bare) = without_thinking(&conversation, &draft.overlay, start) {
             is_no_worse(&bytes, &bare)?;
         }
     }

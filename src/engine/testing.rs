@@ -3,8 +3,8 @@
 use super::conversation::Conversation;
 use super::ids::ChainHash;
 use super::overlay::Overlay;
-use super::recall::telling::Telling;
 use super::pinned;
+use super::recall::telling::Telling;
 use super::reduce::Draft;
 use super::split::Split;
 use super::tiers::{self, Survey};

@@ -193,6 +193,7 @@ pub(super) async fn prepared(views: &Views, messages: &[Value], wish: Wish) -> B
         wish,
         tenant: "t".into(),
         hint: None,
+        label: None,
     };
     match views.prepare(asked).await {
         Verdict::Send(prepared) => prepared,

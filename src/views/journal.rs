@@ -143,8 +143,12 @@ impl Views {
             let mut found = left_out(&conversation, tenant, seed, &evicted);
             let turn = turns(&conversation);
             if let Some((message, reference, text)) = summary {
-                let mut told = noted(seed, &[told_by_us(EntryKind::Summary, message, turn, &text)]);
-                told.iter_mut().for_each(|entry| entry.reference = reference);
+                let mut told = noted(
+                    seed,
+                    &[told_by_us(EntryKind::Summary, message, turn, &text)],
+                );
+                told.iter_mut()
+                    .for_each(|entry| entry.reference = reference);
                 found.append(&mut told);
             }
             let last = count(recognised.len()).saturating_sub(1);
