@@ -7,8 +7,8 @@
 //! make a statement.
 
 use super::phrases::{
-    BEFORE_ORDERS, BEFORE_RULES, CHANGES, CONTRASTS, DOUBTS, EMPTY, FINDS, FIRST_PERSON, LOOKS,
-    NO_ORDER, ONLY, SETTLES,
+    ASKING, BEFORE_ORDERS, BEFORE_RULES, CHANGES, CONTRASTS, DOUBTS, EMPTY, FINDS, FIRST_PERSON,
+    LOOKS, NO_ORDER, ONLY, SETTLES, WISHERS,
 };
 use super::sentences::sentences;
 use super::{FactKind, LONG, TEXT, Taken, bounds};
@@ -94,6 +94,9 @@ fn sets_rule(sentence: &str) -> bool {
         return false;
     };
     let words: Vec<&str> = plain.0.split_whitespace().collect();
+    if words.first().is_some_and(|first| ASKING.contains(first)) {
+        return false;
+    }
     let order = |at: usize| {
         let before = at.checked_sub(1).and_then(|at| words.get(at));
         before.is_none_or(|word| BEFORE_ORDERS.contains(word))
@@ -106,17 +109,19 @@ fn sets_rule(sentence: &str) -> bool {
         let word = |further: usize| words.get(at + further).copied().unwrap_or_default();
         let says = word(1).starts_with(char::is_alphabetic);
         match word(0) {
-            "never" | "always" => says && (order(at) || after_modal(at)),
+            // Within a sentence it may only tell what something does.
+            "never" | "always" => {
+                let tells = at > 0 && (word(1).ends_with("ing") || word(1).ends_with('s'));
+                says && !tells && (order(at) || after_modal(at))
+            }
             "don't" | "dont" => says && order(at) && !NO_ORDER.contains(&word(1)),
             "do" => word(1) == "not" && order(at) && !NO_ORDER.contains(&word(2)),
             "must" => says && word(1) != "have",
             "should" | "shall" | "may" => word(1) == "not" && word(2) != "have",
             "shouldn't" | "mustn't" => says && word(1) != "have",
             "prefer" | "avoid" => {
-                let wishes = at == 1
-                    && ["i", "we", "i'd", "we'd"]
-                        .contains(&words.first().copied().unwrap_or_default());
-                says && (order(at) || wishes)
+                let first = words.first().copied().unwrap_or_default();
+                says && (order(at) || (at == 1 && WISHERS.contains(&first)))
             }
             "only" => order(at) && ONLY.contains(&word(1)),
             "use" => order(at) && word(1) == "only",
