@@ -216,4 +216,4 @@ impl Taken {
 
 #[cfg(test)]
 #[path = "facts_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -84,7 +84,7 @@ impl Part {
                 says_something = true;
             }
         }
-        room - left
+        room.saturating_sub(left)
     }
 
     fn add_to(mut self, text: &mut String) {
