@@ -94,17 +94,6 @@ fn the_facts_of_real_sessions_name_every_file_that_was_written() {
             assert!((1..=LONG).contains(&letters), "{name}: {fact:?}");
             let is_long = matches!(fact.kind, FactKind::Words | FactKind::Todo);
             assert!(is_long || letters <= TEXT, "{name}: {fact:?}");
-            if std::env::var_os("SHOW")
-                .is_some_and(|k| k.to_string_lossy().contains(fact.kind.name()))
-            {
-                println!(
-                    "@@ {} {name} {} {:?} {:?}",
-                    fact.kind.name(),
-                    fact.message,
-                    fact.path,
-                    fact.text
-                );
-            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a reduction takes, and what it leaves alone.
 
-use super::{Conversation, Draft, Overlay, stub};
+use super::{Conversation, Draft, Overlay};
 use crate::engine::chain;
 use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::recall::reference;
@@ -118,7 +118,8 @@ fn what_does_not_fit_is_hidden_behind_a_notice_and_a_later_pass_appends_another(
     assert!(first.draft.freed.truncated.is_some() && first.draft.freed.cleared.is_none());
     assert_eq!(first.draft.overlay.segments.len(), 1);
     let (head, cut) = (first.draft.overlay.head, first.draft.overlay.cut);
-    assert_eq!(first.draft.evicted.len(), (cut - head) as usize);
+    let gone = &first.draft.evicted[0].messages;
+    assert_eq!(*gone, head as usize..cut as usize);
     let roles: Vec<&str> = first
         .view
         .iter()
