@@ -6,9 +6,9 @@
 //! Only marks are added, so each line is there byte for byte.
 
 /// What begins a line of the user's.
-pub(super) const USER: &str = "> ";
+pub(in crate::engine) const USER: &str = "> ";
 /// What begins a line that a tool or the model produced.
-pub(super) const DATA: &str = "| ";
+pub(in crate::engine) const DATA: &str = "| ";
 
 /// What one reader or another takes for the end of a line.
 fn breaks(letter: char) -> bool {
@@ -19,7 +19,7 @@ fn breaks(letter: char) -> bool {
 }
 
 /// Adds a text with a mark before each of its lines, and ends the last one.
-pub(super) fn quote(into: &mut String, mark: &str, text: &str) {
+pub(in crate::engine) fn quote(into: &mut String, mark: &str, text: &str) {
     into.push_str(mark);
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
