@@ -61,6 +61,7 @@ fn asked(text: &str, lineage: usize, next: usize) -> Asked {
         wish: Wish::None,
         tenant: "".into(),
         hint: None,
+        label: None,
     }
 }
 

@@ -114,7 +114,7 @@ fn an_entry_is_found_by_its_text_tool_path_kind_and_failure() {
             &["panick", "bash", "cargo", "test", "lib", "error"],
         ),
         (of(0, 0, 0), &["fix", "login", "user"]),
-        (of(4, 0, 0), &["write", "x"]),
+        (of(4, 0, 0), &["writ", "x"]),
     ];
     for (terms, expected) in rows {
         for term in expected {
