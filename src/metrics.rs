@@ -5,6 +5,7 @@
 //! entry of the model table or `other`. So the number of series is bounded
 //! whatever passes.
 
+mod journal;
 mod passes;
 mod summaries;
 mod views;
@@ -17,6 +18,7 @@ use prometheus::{
 };
 
 use crate::wire::reply::Usage;
+use journal::JournalMetrics;
 use passes::PassMetrics;
 use summaries::SummaryMetrics;
 use views::ViewMetrics;
@@ -46,6 +48,7 @@ pub struct Metrics {
     passes: PassMetrics,
     summaries: SummaryMetrics,
     views: ViewMetrics,
+    journal: JournalMetrics,
     /// Requests whose response has not ended.
     pub in_flight: IntGauge,
     /// Bytes of request bodies in memory.
@@ -97,6 +100,7 @@ impl Metrics {
             passes: PassMetrics::new(&registry)?,
             summaries: SummaryMetrics::new(&registry)?,
             views: ViewMetrics::new(&registry)?,
+            journal: JournalMetrics::new(&registry)?,
             in_flight: IntGauge::new(
                 "requests_in_flight",
                 "Requests whose response has not ended.",

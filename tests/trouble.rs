@@ -22,7 +22,8 @@ use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::metrics::Metrics;
 use longhaul::store::writer::Writer;
 use longhaul::store::{
-    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
+    StoreError,
 };
 use longhaul::views::Views;
 use longhaul::views::observe::Sent;
@@ -118,6 +119,9 @@ impl Store for Troubled {
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.inner.blob(id)
     }
+    fn sessions(&self) -> &dyn Sessions {
+        self.inner.sessions()
+    }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.inner.collect(keep)
     }
@@ -169,6 +173,9 @@ impl Store for Blind {
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.0.blob(id)
+    }
+    fn sessions(&self) -> &dyn Sessions {
+        self.0.sessions()
     }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.0.collect(keep)

@@ -15,12 +15,14 @@ mod pack;
 mod pending;
 mod report;
 mod rule;
+pub mod sessions;
 mod shelf;
 pub mod sqlite;
 pub mod writer;
 
 pub use memory::Memory;
 pub use report::{Opened, Report};
+pub use sessions::Sessions;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -180,6 +182,9 @@ pub trait Store: Send + Sync {
 
     /// A piece of content.
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>>;
+
+    /// The sessions it knows.
+    fn sessions(&self) -> &dyn Sessions;
 
     /// Removes what is no longer kept.
     fn collect(&self, keep: Keep) -> Answer<'_, Collected>;

@@ -23,7 +23,8 @@ use crate::engine::swift::Key;
 use crate::metrics::Metrics;
 use crate::store::writer::Writer;
 use crate::store::{
-    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
+    StoreError,
 };
 use crate::wire::reply::Reply;
 
@@ -141,6 +142,10 @@ impl Store for Fickle {
 
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.there(self.inner.blob(id))
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self.inner.sessions()
     }
 
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {

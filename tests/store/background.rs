@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::store::writer::Writer;
 use longhaul::store::{
-    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
+    StoreError,
 };
 
 use crate::support::{chain, commit, in_files, in_memory, mark, marks};
@@ -62,6 +63,9 @@ impl Store for Moody {
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.memory.blob(id)
+    }
+    fn sessions(&self) -> &dyn Sessions {
+        self.memory.sessions()
     }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.memory.collect(keep)

@@ -16,7 +16,9 @@ use hyper_util::client::proxy::matcher::Matcher;
 use longhaul::app::{App, Surroundings};
 use longhaul::clock::Clock;
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
-use longhaul::store::{Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Store, sqlite};
+use longhaul::store::{
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Sessions, Store, sqlite,
+};
 
 use crate::support::Proxy;
 
@@ -186,6 +188,9 @@ impl Store for Dying {
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.inner.blob(id)
+    }
+    fn sessions(&self) -> &dyn Sessions {
+        self.inner.sessions()
     }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.inner.collect(keep)
