@@ -20,6 +20,7 @@ use longhaul::clock::Clock;
 use longhaul::config::{Config, Flags, Sources, load};
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::metrics::Metrics;
+use longhaul::store::journal::Journal;
 use longhaul::store::writer::Writer;
 use longhaul::store::{
     Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
@@ -119,6 +120,9 @@ impl Store for Troubled {
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.inner.blob(id)
     }
+    fn journal(&self) -> &dyn Journal {
+        self.inner.journal()
+    }
     fn sessions(&self) -> &dyn Sessions {
         self.inner.sessions()
     }
@@ -173,6 +177,9 @@ impl Store for Blind {
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.0.blob(id)
+    }
+    fn journal(&self) -> &dyn Journal {
+        self.0.journal()
     }
     fn sessions(&self) -> &dyn Sessions {
         self.0.sessions()

@@ -16,7 +16,10 @@
 //! ([`Entry`]). The first three are durable before an overlay that needs them is
 //! committed; entries may follow.
 
+pub(super) mod growth;
+pub(super) mod room;
 mod scope;
+pub(super) mod words;
 
 pub use scope::{Scope, Stretch, scope, scope_of_session};
 
@@ -171,7 +174,8 @@ pub trait Journal: Send + Sync {
     /// answers with the branch. Pieces that are there are marked as used at
     /// `now`; a message that is kept already with the same parts is not kept
     /// again, and one with other parts is kept beside it, so that both states of
-    /// the history can be rebuilt: it counts from `trace.here` on.
+    /// the history can be rebuilt: it counts from `trace.here` on, the first one
+    /// from the start.
     fn archive<'a>(
         &'a self,
         trace: &'a Trace,
@@ -184,21 +188,25 @@ pub trait Journal: Send + Sync {
     fn append<'a>(&'a self, trace: &'a Trace, entries: &'a [Entry], now: Moment)
     -> Answer<'a, u64>;
 
-    /// What a reference stands for: promises first, then entries. Empty if
-    /// nobody has ever heard of it.
+    /// What a reference stands for: promises first, in the order in which they
+    /// were made, then entries, the oldest first and of each block one, 64 at
+    /// most. Empty if nobody has ever heard of it.
     fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>>;
 
-    /// A branch by its name, or the one of that session which was seen last.
+    /// A branch by its name, or the one of that session which was seen last and
+    /// is not forgotten.
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>>;
 
     /// The branches that left this one behind a message, those seen last first.
     fn children(&self, id: LineageId, behind: u32, limit: u32) -> Answer<'_, Vec<Branch>>;
 
-    /// Branches, those seen last first, seen before some moment.
+    /// Branches, those seen last first, seen before some moment; none that is
+    /// forgotten and only there for those that left it.
     fn branches(&self, before: Option<Moment>, limit: u32) -> Answer<'_, Vec<Branch>>;
 
-    /// The entries of a scope that have at least one of at most 32 words. If
-    /// there are very many, the newest.
+    /// The entries of a scope that have at least one of at most 32 words, newest
+    /// first. Of those that have a word only the newest 2,048 are found by it,
+    /// so that a common word hides no rare one.
     fn matching<'a>(&'a self, scope: &'a Scope, terms: &'a [String]) -> Answer<'a, Vec<Match>>;
 
     /// Entries by their numbers, in no particular order.
@@ -209,7 +217,8 @@ pub trait Journal: Send + Sync {
 
     /// The messages of a scope within this range, in order, as they were when
     /// the history had come to `as_of` messages; none: as they were last kept.
-    /// Those that are not kept are missing.
+    /// The first stretch of the scope that has a message counts. Those that are
+    /// not kept are missing.
     fn kept<'a>(
         &'a self,
         scope: &'a Scope,
@@ -218,7 +227,9 @@ pub trait Journal: Send + Sync {
     ) -> Answer<'a, Vec<Kept>>;
 
     /// Forgets a branch and everything that only it needs, at once. Branches
-    /// that left it keep what they have in common with it.
+    /// that left it keep what they have in common with it, and when the last of
+    /// them goes that goes too. A conversation that goes on all the same begins
+    /// anew.
     fn forget(&self, id: LineageId) -> Answer<'_, Forgotten>;
 
     /// How much there is.

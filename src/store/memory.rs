@@ -10,6 +10,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+mod journal;
+mod tree;
+
+use self::tree::Tree;
+use super::journal::Journal;
 use super::pack::{pack, unpack};
 use super::rule::{self, Verdict};
 use super::shelf::Shelf;
@@ -34,6 +39,7 @@ struct Kept {
     learned: BTreeMap<String, String>,
     segments: Shelf<SegmentId>,
     blobs: Shelf<BlobId>,
+    tree: Tree,
 }
 
 impl Memory {
@@ -147,9 +153,9 @@ impl Kept {
 
     fn collect_state(&mut self, keep: &Keep, done: &mut Collected) {
         self.remove(|mark| mark.seen_at < keep.since, done);
-        done.segments += self.segments.remove_older(keep.since);
+        done.segments += self.segments.remove_older(keep.since, |_| false);
         let excess = self.state_bytes().saturating_sub(keep.state_bytes);
-        done.segments += self.segments.free(excess);
+        done.segments += self.segments.free(excess, |_, _| true);
         let victims = self.least_used(keep.state_bytes);
         if !victims.is_empty() {
             self.remove(|mark| victims.contains(&mark.lineage), done);
@@ -196,12 +202,6 @@ impl Kept {
             }
         }
         victims
-    }
-
-    fn collect_blobs(&mut self, keep: &Keep, done: &mut Collected) {
-        done.blobs += self.blobs.remove_older(keep.blobs_since);
-        let excess = self.blobs.bytes().saturating_sub(keep.blob_bytes);
-        done.blobs += self.blobs.free(excess);
     }
 }
 
@@ -317,6 +317,10 @@ impl Store for Memory {
         })
     }
 
+    fn journal(&self) -> &dyn Journal {
+        self
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         self
     }
@@ -326,7 +330,8 @@ impl Store for Memory {
             let mut done = Collected::default();
             let mut kept = self.kept();
             kept.collect_state(&keep, &mut done);
-            kept.collect_blobs(&keep, &mut done);
+            let Kept { tree, blobs, .. } = &mut *kept;
+            tree.collect(blobs, &keep, &mut done);
             Ok(done)
         })
     }

@@ -28,6 +28,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use self::journal::Journal;
 use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 
 /// What a store answers, later.
@@ -108,12 +109,19 @@ pub struct Keep {
     /// copy of what they show; if that is not enough whole lineages go, least
     /// recently used first.
     pub state_bytes: u64,
-    /// Blobs used since then stay, as far as there is room; older ones go. The
-    /// store does not know what refers to a blob: whoever does puts it again.
+    /// Branches of the journal seen since then stay, as far as there is room,
+    /// and so do blobs used since then that no branch needs; older ones go. A
+    /// branch that others left keeps what they have in common with it, and goes
+    /// with the last of them.
     pub blobs_since: Moment,
-    /// The most bytes that blobs may take, packed; beyond it those least
-    /// recently used go.
+    /// The most bytes that the journal may take, packed. Beyond it blobs that no
+    /// branch needs go, those least recently used first; if that is not enough
+    /// whole branches go, least recently seen first.
     pub blob_bytes: u64,
+    /// Want of room takes nothing that was used or seen since then, and a blob
+    /// used since then outlives the last branch that needed it: somebody may be
+    /// about to need it.
+    pub idle_since: Moment,
 }
 
 /// What garbage collection did.
@@ -127,6 +135,11 @@ pub struct Collected {
     pub segments: u64,
     /// Blobs that went.
     pub blobs: u64,
+    /// Branches of the journal that went, or were cut back to what others have
+    /// in common with them.
+    pub branches: u64,
+    /// Entries of the journal that went.
+    pub entries: u64,
 }
 
 /// Where things are remembered.
@@ -182,6 +195,9 @@ pub trait Store: Send + Sync {
 
     /// A piece of content.
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>>;
+
+    /// What views have left out, to be found again.
+    fn journal(&self) -> &dyn Journal;
 
     /// The sessions it knows.
     fn sessions(&self) -> &dyn Sessions;

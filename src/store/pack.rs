@@ -19,7 +19,7 @@ pub fn pack(content: &[u8]) -> Result<Vec<u8>, StoreError> {
         encoder.write_all(content)?;
         encoder.finish()
     };
-    packed().map_err(|error| StoreError::Failed(format!("cannot pack content: {error}")))
+    packed().map_err(unpackable)
 }
 
 /// Unpacks what [`pack`] made.
@@ -31,9 +31,60 @@ pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, StoreError> {
     Ok(content)
 }
 
+/// What is shorter gains nothing by being packed.
+const SHORT: usize = 512;
+
+/// Something that may be short: packed if that makes it smaller. The first byte
+/// says which.
+pub fn fold(content: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let packed = if content.len() > SHORT {
+        let mut packer = zstd::bulk::Compressor::new(LEVEL).map_err(unpackable)?;
+        packer.include_checksum(true).map_err(unpackable)?;
+        let packed = packer.compress(content).map_err(unpackable)?;
+        Some(packed).filter(|packed| packed.len() < content.len())
+    } else {
+        None
+    };
+    let (kind, body) = match &packed {
+        Some(packed) => (PACKED, packed.as_slice()),
+        None => (PLAIN, content),
+    };
+    Ok([&[kind], body].concat())
+}
+
+const PLAIN: u8 = 0;
+const PACKED: u8 = 1;
+
+/// What [`fold`] was given.
+pub fn unfold(folded: &[u8]) -> Result<Vec<u8>, StoreError> {
+    match folded.split_first() {
+        Some((&PLAIN, content)) => Ok(content.to_vec()),
+        Some((&PACKED, packed)) => unpack(packed),
+        _ => Err(StoreError::Failed("stored content is damaged".to_owned())),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it ends a chain of calls")]
+fn unpackable(error: std::io::Error) -> StoreError {
+    StoreError::Failed(format!("cannot pack content: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_folded_comes_back_and_long_things_are_smaller() {
+        for content in [Vec::new(), b"a".to_vec(), vec![7; 513], vec![7; 100_000]] {
+            let folded = fold(&content).unwrap();
+            assert!(folded.len() <= content.len() + 1);
+            assert_eq!(unfold(&folded).unwrap(), content);
+        }
+        assert!(fold(&vec![7; 513]).unwrap().len() < 100);
+        for damaged in [&[][..], &[2, 1], &[1, 0, 0]] {
+            unfold(damaged).unwrap_err();
+        }
+    }
 
     #[test]
     fn content_comes_back_as_it_was() {

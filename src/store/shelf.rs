@@ -57,21 +57,32 @@ impl<Id: Copy + Ord + Hash> Shelf<Id> {
         self.pieces.values().map(Piece::bytes).sum()
     }
 
-    /// Removes those not used since a moment; how many.
-    pub fn remove_older(&mut self, since: Moment) -> u64 {
+    /// Removes a piece if it has not been used since a moment; whether it was.
+    pub fn remove(&mut self, id: Id, since: Moment) -> bool {
+        let old = self
+            .pieces
+            .get(&id)
+            .is_some_and(|piece| piece.used_at < since);
+        old && self.pieces.remove(&id).is_some()
+    }
+
+    /// Removes those not used since a moment, unless they are needed; how many.
+    pub fn remove_older(&mut self, since: Moment, needed: impl Fn(Id) -> bool) -> u64 {
         let before = self.pieces.len();
-        self.pieces.retain(|_, piece| piece.used_at >= since);
+        self.pieces
+            .retain(|id, piece| piece.used_at >= since || needed(*id));
         (before - self.pieces.len()) as u64
     }
 
     /// Removes those not used for longest until so many bytes are free, as far
-    /// as there are any; how many.
-    pub fn free(&mut self, excess: u64) -> u64 {
+    /// as there are any that may go; how many.
+    pub fn free(&mut self, excess: u64, may_go: impl Fn(Id, Moment) -> bool) -> u64 {
         if excess == 0 {
             return 0;
         }
         let pieces = self.pieces.iter();
         let mut oldest: Vec<_> = pieces
+            .filter(|(id, piece)| may_go(**id, piece.used_at))
             .map(|(id, piece)| (piece.used_at, *id, piece.bytes()))
             .collect();
         oldest.sort_unstable();

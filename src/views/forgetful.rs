@@ -21,6 +21,7 @@ use crate::engine::measure::raw_prompt;
 use crate::engine::overlay::{Change, Edit, Overlay};
 use crate::engine::swift::Key;
 use crate::metrics::Metrics;
+use crate::store::journal::Journal;
 use crate::store::writer::Writer;
 use crate::store::{
     Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
@@ -142,6 +143,10 @@ impl Store for Fickle {
 
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.there(self.inner.blob(id))
+    }
+
+    fn journal(&self) -> &dyn Journal {
+        self.inner.journal()
     }
 
     fn sessions(&self) -> &dyn Sessions {

@@ -75,6 +75,9 @@ const LARGE_AT_ONCE: usize = 2;
 /// The most that marks, overlays and segments may take on disk.
 const STATE_BYTES: u64 = 4 << 30;
 
+/// What was used within this time is not removed for want of room.
+const IDLE: Duration = Duration::from_hours(1);
+
 /// The part of the room for request bodies that those may take which are held for
 /// summaries, after they have been forwarded.
 const HELD: u64 = 4;
@@ -233,6 +236,7 @@ impl Views {
             state_bytes: STATE_BYTES,
             blobs_since: ago(self.config.journal.retention),
             blob_bytes: self.config.journal.max_bytes,
+            idle_since: ago(IDLE),
         };
         match self.timed("collect", self.store.collect(keep)).await {
             Ok(gone) if gone != Collected::default() => {

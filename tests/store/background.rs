@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
+use longhaul::store::journal::Journal;
 use longhaul::store::writer::Writer;
 use longhaul::store::{
     Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
@@ -63,6 +64,9 @@ impl Store for Moody {
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.memory.blob(id)
+    }
+    fn journal(&self) -> &dyn Journal {
+        self.memory.journal()
     }
     fn sessions(&self) -> &dyn Sessions {
         self.memory.sessions()

@@ -68,6 +68,7 @@ fn any_keep() -> impl Strategy<Value = Keep> {
             state_bytes,
             blobs_since: Moment(blobs_since),
             blob_bytes,
+            idle_since: Moment(i64::MAX),
         },
     )
 }

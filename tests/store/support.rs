@@ -85,6 +85,7 @@ pub const EVERYTHING: Keep = Keep {
     state_bytes: u64::MAX,
     blobs_since: Moment(i64::MIN),
     blob_bytes: u64::MAX,
+    idle_since: Moment(i64::MAX),
 };
 
 /// A store, and the folder it may be in.

@@ -135,6 +135,10 @@ impl Store for SqliteStore {
         }
     }
 
+    fn journal(&self) -> &dyn super::journal::Journal {
+        &self.memory
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         match &self.state {
             Some(state) => state,

@@ -16,6 +16,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use longhaul::app::{App, Surroundings};
 use longhaul::clock::Clock;
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
+use longhaul::store::journal::Journal;
 use longhaul::store::{
     Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Sessions, Store, sqlite,
 };
@@ -188,6 +189,9 @@ impl Store for Dying {
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.inner.blob(id)
+    }
+    fn journal(&self) -> &dyn Journal {
+        self.inner.journal()
     }
     fn sessions(&self) -> &dyn Sessions {
         self.inner.sessions()
