@@ -135,6 +135,20 @@ pub fn act(name: &str, input: &[u8]) -> Act {
     }
 }
 
+/// What a call runs, of which no more may be known: the command line that a shell
+/// is given, be it to run in the background, or the call of a tool which, by its
+/// name, changes something that is no file.
+pub fn runs(name: &str, input: &[u8]) -> Option<String> {
+    let tool = table::Tool::named(name);
+    let fields = Fields::read(input)?;
+    match table::meaning(&tool, &fields) {
+        Some(table::Meaning::Shell) => arguments::command_line(&fields),
+        Some(_) => None,
+        None if unknown::changes(&tool) => Some(format!("{name} {}", fields.arguments()?)),
+        None => None,
+    }
+}
+
 /// A tool's name as tables of tools spell it: lower case, without underscores,
 /// hyphens and the prefix of an MCP server.
 pub fn plain_name(name: &str) -> String {

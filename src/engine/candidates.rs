@@ -23,10 +23,10 @@ use std::collections::HashMap;
 
 use super::conversation::Conversation;
 use super::overlay::Overlay;
-pub(super) use fates::{Deed, Fate, deeds};
+pub(super) use fates::{Deed, Fate, answered, deeds};
 use items::Item;
 use later::Later;
-use outcome::Outcome;
+pub(super) use outcome::Outcome;
 
 /// Shorter results are not worth comparing.
 const DUPLICATE: usize = 256;

@@ -210,10 +210,28 @@ impl<'a> Conversation<'a> {
 
     /// The tool calls, in order, with their results where there are some.
     pub fn calls(&self) -> Vec<Call> {
+        self.calls_within(0, self.len())
+    }
+
+    /// The calls whose results stand in these messages, in the order of results.
+    /// A call may stand before them, in the turn that they answer.
+    pub fn calls_answered(&self, from: usize, to: usize) -> Vec<Call> {
+        let asks =
+            |at: &usize| self.is_assistant(*at) && self.role_before(*at) != Some(Role::Assistant);
+        let start = (0..from.min(self.len())).rev().find(asks).unwrap_or(from);
+        let mut calls = self.calls_within(start, to.min(self.len()));
+        calls.retain(|call| call.result.is_some_and(|(at, _)| at >= from));
+        calls.sort_by_key(|call| call.result);
+        calls
+    }
+
+    /// The calls of these messages, of which the first begins a turn of the
+    /// assistant's or has no calls before it.
+    fn calls_within(&self, from: usize, to: usize) -> Vec<Call> {
         let mut calls: Vec<Call> = Vec::new();
         // The calls of this turn that wait for a result, oldest first, by id.
         let mut waiting: BTreeMap<&[u8], VecDeque<usize>> = BTreeMap::new();
-        for at in 0..self.len() {
+        for at in from..to {
             let role = self.role(at);
             if role == Some(Role::Assistant) && self.role_before(at) != Some(Role::Assistant) {
                 waiting.clear();

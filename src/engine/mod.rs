@@ -11,7 +11,9 @@ pub mod candidates;
 pub mod chain;
 pub mod client_edits;
 pub mod conversation;
+pub mod facts;
 pub mod figures;
+pub mod handoff;
 #[cfg(test)]
 mod hostile;
 pub mod ids;
@@ -33,6 +35,7 @@ pub mod request;
 pub mod rereads;
 pub mod span;
 pub mod split;
+pub mod status;
 pub mod stub;
 pub mod summary;
 pub mod swift;

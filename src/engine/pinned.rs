@@ -17,8 +17,8 @@ mod failures;
 mod files;
 mod genuine;
 mod injected;
-mod plan;
-mod quote;
+pub(super) mod plan;
+pub(super) mod quote;
 mod turns;
 mod words;
 
@@ -33,7 +33,10 @@ use plan::Plan;
 use turns::Turns;
 use words::Words;
 
+pub(super) use decode::string as decoded;
 pub use genuine::genuine;
+pub(super) use genuine::own_texts;
+pub(super) use turns::opened;
 
 /// How much is pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +117,11 @@ impl Pinned {
         }
         text
     }
+}
+
+/// The text of a tool's result, without what the client put into it.
+pub(super) fn result_text(payload: &[u8]) -> String {
+    injected::without_reminders(&decode::result(payload))
 }
 
 #[cfg(test)]

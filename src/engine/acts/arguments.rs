@@ -170,21 +170,35 @@ fn shell(tool: &Tool<'_>, fields: &Fields<'_>) -> Option<Act> {
         return None;
     }
     let directory = fields.text(DIRECTORIES).map(|path| paths::tidy(&path));
-    let list = COMMANDS.iter().find_map(|name| fields.list(name));
-    let command = if let Some(list) = list {
-        let words: Option<Vec<String>> = list.into_iter().map(fields::text).collect();
-        let words = words?;
-        if let [first, text] = words.as_slice()
-            && first == "apply_patch"
-        {
-            return patch::files(text, tool.server).map(Act::Writes);
-        }
-        shell::listed(&words)
-    } else {
-        fields.text(COMMANDS)?
+    let command = match line(fields)? {
+        Line::Text(text) => text,
+        Line::Patch(text) => return patch::files(&text, tool.server).map(Act::Writes),
     };
     let most = fields.number(&["max_output_tokens"]);
     shell::command(&command, directory.as_deref(), most, tool.server).map(Act::Runs)
+}
+
+/// What a shell is given.
+enum Line {
+    Text(String),
+    Patch(String),
+}
+
+fn line(fields: &Fields<'_>) -> Option<Line> {
+    let list = COMMANDS.iter().find_map(|name| fields.list(name));
+    let Some(list) = list else {
+        return fields.text(COMMANDS).map(Line::Text);
+    };
+    let words: Option<Vec<String>> = list.into_iter().map(fields::text).collect();
+    Some(match words?.as_slice() {
+        [first, text] if first == "apply_patch" => Line::Patch(text.clone()),
+        words => Line::Text(shell::listed(words)),
+    })
+}
+
+/// The command line of a call, if its tool is a shell.
+pub(super) fn command_line(fields: &Fields<'_>) -> Option<String> {
+    line(fields).map(|(Line::Text(text) | Line::Patch(text))| text)
 }
 
 /// The path that a call of a tool not in the table seems to be about.

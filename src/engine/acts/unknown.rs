@@ -106,6 +106,12 @@ pub(super) fn act(tool: &Tool<'_>, fields: &Fields<'_>) -> Act {
     }
 }
 
+/// Whether the name of a tool says that it changes something.
+pub(super) fn changes(tool: &Tool<'_>) -> bool {
+    let words = words(tool.own);
+    words.iter().any(|word| CHANGES.contains(&word.as_str()))
+}
+
 /// The words of a name, in lower case, however they are joined.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];

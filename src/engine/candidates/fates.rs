@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::items;
+use super::items::{self, Item};
 use super::later::Later;
 use super::outcome::Outcome;
 use crate::engine::acts::Act;
@@ -29,6 +29,8 @@ pub(in crate::engine) struct Deed<'a> {
     pub(in crate::engine) input: &'a [u8],
     /// What the result holds, as JSON.
     pub(in crate::engine) payload: &'a [u8],
+    /// How it came out.
+    pub(in crate::engine) outcome: Outcome,
     /// What became of it.
     pub(in crate::engine) fate: Fate,
 }
@@ -46,16 +48,8 @@ pub(in crate::engine) enum Fate {
 
 /// The calls that have results, in order.
 pub(in crate::engine) fn deeds<'a>(conversation: &Conversation<'a>) -> Vec<Deed<'a>> {
-    let bytes = conversation.bytes();
     let items = items::items(conversation, &Overlay::default(), usize::MAX);
-    let inputs: Vec<&[u8]> = items
-        .iter()
-        .map(|item| {
-            let asked = conversation.block_at(item.used);
-            let input = asked.and_then(|block| block.payload);
-            input.map_or(&b"{}"[..], |input| input.of(bytes))
-        })
-        .collect();
+    let inputs: Vec<&[u8]> = items.iter().map(|item| input(conversation, item)).collect();
     let mut worked: HashMap<(&str, &[u8]), usize> = HashMap::new();
     for (item, input) in items.iter().zip(&inputs) {
         if item.is_good() {
@@ -68,7 +62,7 @@ pub(in crate::engine) fn deeds<'a>(conversation: &Conversation<'a>) -> Vec<Deed<
         .zip(&inputs)
         .enumerate()
         .map(|(number, (item, input))| {
-            if !matches!(item.outcome, Outcome::Failed | Outcome::Refused) {
+            if !fails(item) {
                 return Fate::Worked;
             }
             let again = worked.get(&(item.tool.as_str(), *input));
@@ -79,14 +73,53 @@ pub(in crate::engine) fn deeds<'a>(conversation: &Conversation<'a>) -> Vec<Deed<
         })
         .collect();
     let told = items.into_iter().zip(inputs).zip(fates);
-    told.map(|((item, input), fate)| Deed {
+    told.map(|((item, input), fate)| deed(item, input, fate))
+        .collect()
+}
+
+/// The calls whose results stand in these messages, in the order of results, by
+/// what was known there: nothing that comes later counts, so a failure is open.
+pub(in crate::engine) fn answered<'a>(
+    conversation: &Conversation<'a>,
+    from: usize,
+    to: usize,
+) -> Vec<Deed<'a>> {
+    let overlay = Overlay::default();
+    let calls = conversation.calls_answered(from, to).into_iter();
+    calls
+        .filter_map(|call| items::item(conversation, call, &overlay, usize::MAX))
+        .map(|item| {
+            let input = input(conversation, &item);
+            let fate = if fails(&item) {
+                Fate::Open
+            } else {
+                Fate::Worked
+            };
+            deed(item, input, fate)
+        })
+        .collect()
+}
+
+fn fails(item: &Item<'_>) -> bool {
+    matches!(item.outcome, Outcome::Failed | Outcome::Refused)
+}
+
+/// The arguments of a call, as JSON.
+fn input<'a>(conversation: &Conversation<'a>, item: &Item<'a>) -> &'a [u8] {
+    let asked = conversation.block_at(item.used);
+    let input = asked.and_then(|block| block.payload);
+    input.map_or(&b"{}"[..], |input| input.of(conversation.bytes()))
+}
+
+fn deed<'a>(item: Item<'a>, input: &'a [u8], fate: Fate) -> Deed<'a> {
+    Deed {
         used: item.used,
         result: item.result,
         payload: item.payload.unwrap_or_default(),
         tool: item.tool,
         act: item.act,
         input,
+        outcome: item.outcome,
         fate,
-    })
-    .collect()
+    }
 }

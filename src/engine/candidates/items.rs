@@ -68,6 +68,19 @@ pub(super) fn items<'a>(
     current: &Overlay,
     oversized: usize,
 ) -> Vec<Item<'a>> {
+    let calls = conversation.calls().into_iter();
+    calls
+        .filter_map(|call| item(conversation, call, current, oversized))
+        .collect()
+}
+
+/// What there is to know of a call; `None` if it has no result.
+pub(super) fn item<'a>(
+    conversation: &Conversation<'a>,
+    call: Call,
+    current: &Overlay,
+    oversized: usize,
+) -> Option<Item<'a>> {
     let bytes = conversation.bytes();
     let is_shown = |place: (usize, usize)| {
         current.shows(place.0) && current.change_at(place.0, place.1).is_none()
@@ -76,25 +89,22 @@ pub(super) fn items<'a>(
         let change = current.change_at(place.0, place.1);
         current.shows(place.0) && change.is_some_and(Change::is_trim)
     };
-    let item = |call: Call| {
-        let result = call.result?;
-        let asked = conversation.block_at(call.used)?;
-        let block = conversation.block_at(result)?;
-        let tool: String = serde_json::from_slice(asked.name?.of(bytes)).ok()?;
-        let input = asked.payload.map_or(&b"{}"[..], |input| input.of(bytes));
-        let payload = block.payload.map(|payload| payload.of(bytes));
-        Some(Item {
-            act: acts::act(&tool, input),
-            used: call.used,
-            result,
-            tool,
-            payload,
-            outcome: outcome::outcome(block.is_error, payload.unwrap_or_default()),
-            is_shown: is_shown(call.used) && is_shown(result),
-            is_whole: payload.map_or(0, <[u8]>::len) <= oversized,
-            is_trimmed: is_shown(call.used) && is_trimmed(result),
-            holds_tools: block.has_tool_references,
-        })
-    };
-    conversation.calls().into_iter().filter_map(item).collect()
+    let result = call.result?;
+    let asked = conversation.block_at(call.used)?;
+    let block = conversation.block_at(result)?;
+    let tool: String = serde_json::from_slice(asked.name?.of(bytes)).ok()?;
+    let input = asked.payload.map_or(&b"{}"[..], |input| input.of(bytes));
+    let payload = block.payload.map(|payload| payload.of(bytes));
+    Some(Item {
+        act: acts::act(&tool, input),
+        used: call.used,
+        result,
+        tool,
+        payload,
+        outcome: outcome::outcome(block.is_error, payload.unwrap_or_default()),
+        is_shown: is_shown(call.used) && is_shown(result),
+        is_whole: payload.map_or(0, <[u8]>::len) <= oversized,
+        is_trimmed: is_shown(call.used) && is_trimmed(result),
+        holds_tools: block.has_tool_references,
+    })
 }

@@ -11,7 +11,7 @@ use memchr::memmem::{self, Finder};
 
 /// How a call came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(in crate::engine) enum Outcome {
     /// It worked, and what it gave is here.
     Good,
     /// It failed.

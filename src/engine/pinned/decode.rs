@@ -36,7 +36,7 @@ impl Visitor<'_> for Reader {
 }
 
 /// What a JSON string says; `None` if it is no string.
-pub(super) fn string(json: &[u8]) -> Option<String> {
+pub(in crate::engine) fn string(json: &[u8]) -> Option<String> {
     let inside = json.strip_prefix(b"\"")?;
     match serde_json::from_slice::<Text>(json) {
         Ok(Text(text)) => Some(text),

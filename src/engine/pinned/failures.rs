@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use super::quote::{self, Clipped, DATA};
 use super::turns::{self, Turns};
-use super::{decode, injected};
 use crate::engine::candidates::{self, Deed, Fate};
 
 /// Bytes that one may take, about.
@@ -31,7 +30,7 @@ pub(super) fn failures<'d>(
     let open = deeds.rev().filter(|deed| deed.fate == Fate::Open);
     let new = open.filter(|deed| seen.insert((deed.tool.as_str(), deed.input)));
     let failure = |deed: &Deed<'_>| {
-        let text = injected::without_reminders(&decode::result(deed.payload));
+        let text = super::result_text(deed.payload);
         let subject = deed.act.subject();
         Some(Failure {
             turn: turns.of(deed.used.0),

@@ -6,41 +6,47 @@
 
 use super::{decode, injected};
 use crate::engine::conversation::Conversation;
-use crate::wire::body::{Kind, Role};
+use crate::wire::body::{Kind, Message, Role};
 
 /// What the user wrote in a message, the texts of several blocks a line apart;
 /// `None` if nothing there is the user's.
 pub fn genuine(conversation: &Conversation<'_>, at: usize) -> Option<String> {
-    let message = conversation.message(at)?;
-    if message.role != Role::User {
-        return None;
-    }
+    let texts = own_texts(conversation, at);
+    let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// The same, with the block that each text stands in.
+pub(in crate::engine) fn own_texts(
+    conversation: &Conversation<'_>,
+    at: usize,
+) -> Vec<(usize, String)> {
+    let user = |message: &&Message| message.role == Role::User;
+    let Some(message) = conversation.message(at).filter(user) else {
+        return Vec::new();
+    };
     let bytes = conversation.bytes();
-    let whole = message.is_string.then_some(message.content);
-    let blocks = conversation.blocks(at).iter();
+    let whole = message.is_string.then_some((0, message.content));
+    let blocks = conversation.blocks(at).iter().enumerate();
     let texts = blocks
-        .filter(|block| block.kind == Kind::Text)
-        .filter_map(|block| block.payload);
-    let mut words: Option<String> = None;
-    for text in whole.into_iter().chain(texts) {
+        .filter(|(_, block)| block.kind == Kind::Text)
+        .filter_map(|(number, block)| Some((number, block.payload?)));
+    let mut words: Vec<(usize, String)> = Vec::new();
+    let mut joined = String::new();
+    for (number, text) in whole.into_iter().chain(texts) {
         let own = decode::string(text.of(bytes)).and_then(|text| injected::own_words(&text));
         let Some(own) = own else {
             continue;
         };
         // A command's arguments come again, as the prompt they were made into.
-        if words
-            .as_ref()
-            .is_some_and(|words| words.trim() == own.trim())
-        {
-            continue;
-        }
-        match &mut words {
-            None => words = Some(own),
-            Some(words) => {
-                words.push('\n');
-                words.push_str(&own);
+        if !words.is_empty() {
+            if joined.trim() == own.trim() {
+                continue;
             }
+            joined.push('\n');
         }
+        joined.push_str(&own);
+        words.push((number, own));
     }
     words
 }

@@ -157,12 +157,7 @@ impl List {
             }
             return;
         }
-        let number = ["taskId", "task_id", "id"].iter().find_map(|name| {
-            let value = input.get(name)?;
-            value
-                .as_str()
-                .map_or_else(|| Some(value.to_string()), |text| Some(text.to_owned()))
-        });
+        let number = meant(&input);
         let at = number.and_then(|number| self.numbers.get(&number));
         let Some(place) = at.and_then(|at| self.items.get_mut(*at)) else {
             return;
@@ -195,6 +190,57 @@ impl List {
             items,
         }
     }
+}
+
+/// What one call says of the list, as lines.
+pub(in crate::engine) enum Told {
+    /// All of it: a line each, those that are done and had no room left out.
+    All(String),
+    /// One item, by its number: that it is there, or what it is now.
+    Item(String),
+}
+
+/// The word for an item that is gone, and for one that only has another text.
+pub(in crate::engine) const GONE: &str = "deleted";
+pub(in crate::engine) const RENAMED: &str = "renamed";
+
+/// What a call says of the list; `None` if it is not about it.
+pub(in crate::engine) fn told(deed: &Deed<'_>) -> Option<Told> {
+    if deed.fate == Fate::Worked && deed.act == Act::Plans {
+        let plan = List::whole(deed.input).finish();
+        let lines = plan.items.iter();
+        let lines: Vec<String> = lines.map(|i| format!("{} {}", i.state, i.text)).collect();
+        return Some(Told::All(lines.join("\n")));
+    }
+    let step = step(deed)?;
+    let input = parsed(deed.input)?;
+    if step == Step::Add {
+        let Item { state, text } = item(&input)?;
+        let number = number(deed.payload).unwrap_or_default();
+        return Some(Told::Item(format!("#{number} {state} {text}")));
+    }
+    let number = meant(&input).filter(|number| !number.contains(char::is_whitespace))?;
+    let status = input.get("status").and_then(Value::as_str);
+    let now = match status {
+        Some("deleted") => GONE,
+        status => status.map_or(RENAMED, state),
+    };
+    let subject = input.get("subject").and_then(Value::as_str);
+    let subject = subject.map(candidates::line).unwrap_or_default();
+    let says = now != RENAMED || !subject.is_empty();
+    let said = format!("#{number} {now} {subject}");
+    says.then(|| Told::Item(said.trim_end().to_owned()))
+}
+
+/// The number of the item that a call is about.
+fn meant(input: &Value) -> Option<String> {
+    ["taskId", "task_id", "id"].iter().find_map(|name| {
+        let value = input.get(name)?;
+        let number = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        Some(number)
+    })
 }
 
 fn parsed(input: &[u8]) -> Option<Value> {

@@ -6,9 +6,9 @@
 //! Only marks are added, so each line is there byte for byte.
 
 /// What begins a line of the user's.
-pub(super) const USER: &str = "> ";
+pub(in crate::engine) const USER: &str = "> ";
 /// What begins a line that a tool or the model produced.
-pub(super) const DATA: &str = "| ";
+pub(in crate::engine) const DATA: &str = "| ";
 
 /// What one reader or another takes for the end of a line.
 fn breaks(letter: char) -> bool {
@@ -19,7 +19,7 @@ fn breaks(letter: char) -> bool {
 }
 
 /// Adds a text with a mark before each of its lines, and ends the last one.
-pub(super) fn quote(into: &mut String, mark: &str, text: &str) {
+pub(in crate::engine) fn quote(into: &mut String, mark: &str, text: &str) {
     into.push_str(mark);
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -33,7 +33,7 @@ pub(super) fn quote(into: &mut String, mark: &str, text: &str) {
 }
 
 /// How many bytes that adds.
-pub(super) fn length(mark: &str, text: &str) -> usize {
+pub(in crate::engine) fn length(mark: &str, text: &str) -> usize {
     mark.len()
         + 1
         + text
@@ -48,13 +48,13 @@ fn weight(mark: &str, letter: char) -> usize {
 }
 
 /// A line of ours.
-pub(super) fn notice(text: &str) -> String {
+pub(in crate::engine) fn notice(text: &str) -> String {
     format!("[longhaul: {text}]\n")
 }
 
 /// The beginning and the end of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Clipped {
+pub(in crate::engine) struct Clipped {
     start: String,
     /// Letters between the two.
     missing: usize,
@@ -64,7 +64,7 @@ pub(super) struct Clipped {
 impl Clipped {
     /// A text as far as it can be quoted in so many bytes: two thirds of them for
     /// its beginning. Whole if it fits; `None` if there is hardly any room.
-    pub(super) fn new(mark: &str, text: &str, room: usize) -> Option<Self> {
+    pub(in crate::engine) fn new(mark: &str, text: &str, room: usize) -> Option<Self> {
         if length(mark, text) <= room {
             return Some(Self {
                 start: text.to_owned(),
@@ -88,7 +88,7 @@ impl Clipped {
     }
 
     /// Adds what there is, with a line of ours where something is missing.
-    pub(super) fn quote(&self, into: &mut String, mark: &str) {
+    pub(in crate::engine) fn quote(&self, into: &mut String, mark: &str) {
         quote(into, mark, &self.start);
         if self.missing > 0 {
             let missing = self.missing;
@@ -98,7 +98,7 @@ impl Clipped {
     }
 
     /// How many bytes that adds, at most.
-    pub(super) fn length(&self, mark: &str) -> usize {
+    pub(in crate::engine) fn length(&self, mark: &str) -> usize {
         let cut = if self.missing > 0 {
             NOTICE + length(mark, &self.end)
         } else {

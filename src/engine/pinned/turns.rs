@@ -10,6 +10,15 @@ pub(super) fn heading(turn: usize) -> String {
     format!("turn {turn}:\n")
 }
 
+/// How many turns the messages before this one have opened: how many there are,
+/// for the length of the history.
+pub(in crate::engine) fn opened(conversation: &Conversation<'_>, before: usize) -> usize {
+    let before = before.min(conversation.len());
+    (0..before)
+        .filter(|at| conversation.opens_turn(*at))
+        .count()
+}
+
 /// The turns of a history.
 pub(super) struct Turns(Vec<usize>);
 

@@ -1,0 +1,1 @@
+//! What facts are taken, and the laws.

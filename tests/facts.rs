@@ -1,0 +1,115 @@
+//! The facts of recordings of real agents.
+//!
+//! How many there are of each kind is printed. What was written must be among
+//! them, the facts of a history must be those of its parts wherever a request
+//! ended, and what is made of them must keep to its size.
+//!
+//! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
+//! they are, and without them there is nothing to do.
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use longhaul::engine::acts;
+use longhaul::engine::conversation::Conversation;
+use longhaul::engine::facts::{Fact, FactKind, LONG, TEXT, facts};
+use longhaul::wire::body::{Body, Role};
+use serde_json::{Value, json};
+
+fn folder() -> PathBuf {
+    let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    said.unwrap_or_else(|| root.join("../shared/transcripts"))
+}
+
+/// The recordings, each with its messages.
+fn recordings() -> Vec<(String, Vec<Value>)> {
+    let Ok(entries) = std::fs::read_dir(folder()) else {
+        println!("no recordings: nothing to do");
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.join("messages.jsonl").exists());
+    paths.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let lines = std::fs::read_to_string(path.join("messages.jsonl")).unwrap();
+        let messages = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+        (name, messages.collect())
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// The files that calls which did not fail have written, by their arguments.
+fn written(messages: &[Value]) -> BTreeSet<String> {
+    let blocks = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
+    let failed: BTreeSet<String> = messages
+        .iter()
+        .flat_map(blocks)
+        .filter(|block| block["is_error"] == json!(true))
+        .map(|block| block["tool_use_id"].to_string())
+        .collect();
+    let mut paths = BTreeSet::new();
+    for block in messages.iter().flat_map(blocks) {
+        if block["type"] == "tool_use" && !failed.contains(&block["id"].to_string()) {
+            let input = serde_json::to_vec(&block["input"]).unwrap();
+            let act = acts::act(block["name"].as_str().unwrap(), &input);
+            paths.extend(act.writings().iter().map(|writing| writing.file.path.clone()));
+        }
+    }
+    paths
+}
+
+#[test]
+fn the_facts_of_real_sessions_name_every_file_that_was_written() {
+    for (name, messages) in recordings() {
+        let bytes = serde_json::to_vec(&json!({"model": "m", "messages": messages})).unwrap();
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let all = facts(&conversation, 0, messages.len());
+        let count = |kind: FactKind| all.iter().filter(|fact| fact.kind == kind).count();
+        let counts: Vec<String> = FactKind::ALL
+            .iter()
+            .map(|kind| format!("{} {}", kind.name(), count(*kind)))
+            .collect();
+        println!("{name}: {} messages; {}", messages.len(), counts.join(", "));
+        let named: BTreeSet<&str> = all
+            .iter()
+            .filter(|fact| fact.kind == FactKind::FileWritten)
+            .filter_map(|fact| fact.path.as_deref())
+            .collect();
+        for path in written(&messages) {
+            let is_named = named.iter().any(|name| name.starts_with(&path));
+            assert!(is_named, "{name}: {path} is missing");
+        }
+        for fact in &all {
+            let letters = fact.text.chars().count();
+            assert!((1..=LONG).contains(&letters), "{name}: {fact:?}");
+            let is_long = matches!(fact.kind, FactKind::Words | FactKind::Todo);
+            assert!(is_long || letters <= TEXT, "{name}: {fact:?}");
+            if std::env::var_os("SHOW").is_some_and(|k| k.to_string_lossy().contains(fact.kind.name())) {
+                println!("@@ {} {name} {} {:?} {:?}", fact.kind.name(), fact.message, fact.path, fact.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_told_request_by_request_is_told_whole() {
+    for (name, messages) in recordings() {
+        let bytes = serde_json::to_vec(&json!({"model": "m", "messages": messages})).unwrap();
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let ends = |at: &usize| body.messages()[*at].role == Role::Assistant;
+        let mut ends: Vec<usize> = (0..messages.len()).filter(ends).collect();
+        ends.push(messages.len());
+        let mut told: Vec<Fact> = Vec::new();
+        let mut from = 0;
+        for to in ends {
+            told.extend(facts(&conversation, from, to));
+            from = to;
+        }
+        assert_eq!(told, facts(&conversation, 0, messages.len()), "{name}");
+    }
+}
