@@ -45,10 +45,10 @@ pub struct Metrics {
     overhead: Histogram,
     upstream: HistogramVec,
     tokens: IntCounterVec,
+    journal: JournalMetrics,
     passes: PassMetrics,
     summaries: SummaryMetrics,
     views: ViewMetrics,
-    journal: JournalMetrics,
     /// Requests whose response has not ended.
     pub in_flight: IntGauge,
     /// Bytes of request bodies in memory.
@@ -97,10 +97,10 @@ impl Metrics {
                 ),
                 &["model", "class"],
             )?,
+            journal: JournalMetrics::new(&registry)?,
             passes: PassMetrics::new(&registry)?,
             summaries: SummaryMetrics::new(&registry)?,
             views: ViewMetrics::new(&registry)?,
-            journal: JournalMetrics::new(&registry)?,
             in_flight: IntGauge::new(
                 "requests_in_flight",
                 "Requests whose response has not ended.",

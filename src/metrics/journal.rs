@@ -7,6 +7,7 @@ pub struct JournalMetrics {
     bytes: IntGauge,
     appends: IntCounter,
     recalls: IntCounter,
+    handoffs: IntCounter,
 }
 
 impl JournalMetrics {
@@ -16,10 +17,15 @@ impl JournalMetrics {
             bytes: IntGauge::new("journal_bytes", "Bytes that the journal takes.")?,
             appends: IntCounter::new("journal_appends_total", "Entries added to the journal.")?,
             recalls: IntCounter::new("recalls_total", "Things asked back from the journal.")?,
+            handoffs: IntCounter::new(
+                "handoffs_due_total",
+                "Sessions that came to policy.max_segments and had better be handed off.",
+            )?,
         };
         registry.register(Box::new(metrics.bytes.clone()))?;
         registry.register(Box::new(metrics.appends.clone()))?;
         registry.register(Box::new(metrics.recalls.clone()))?;
+        registry.register(Box::new(metrics.handoffs.clone()))?;
         Ok(metrics)
     }
 }
@@ -34,6 +40,11 @@ impl super::Metrics {
     /// So many entries were added to it.
     pub fn appended(&self, entries: usize) {
         self.journal.appends.inc_by(entries as u64);
+    }
+
+    /// A session has as many segments as it may have.
+    pub fn handoff_due(&self) {
+        self.journal.handoffs.inc();
     }
 
     /// Something was asked back from it.

@@ -1,5 +1,6 @@
 //! What can be found in the journal: an entry, whatever it tells of.
 
+use crate::engine::facts::{Fact, FactKind};
 use crate::engine::ids::{BlobId, Reference};
 
 /// What kind of thing an entry tells of.
@@ -9,44 +10,34 @@ pub enum EntryKind {
     ToolResult,
     /// What a tool was asked.
     ToolCall,
-    /// What the user said.
+    /// What the user said, as it stands in a message that a view leaves out.
     UserWords,
     /// What the model said.
     AssistantText,
-    /// What was decided.
-    Decision,
-    /// A file was read or written.
-    File,
-    /// A command was run.
-    Command,
-    /// Something failed.
-    Error,
-    /// A to-do list.
-    Todo,
-    /// A question that was put to the user.
-    Question,
     /// A summary.
     Summary,
     /// A pass was made here: the history before it can be rebuilt.
     Snapshot,
+    /// What a turn did or said, taken from it by code.
+    Fact(FactKind),
 }
 
 impl EntryKind {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
+    /// Those that are no facts.
+    const CONTENT: [Self; 6] = [
         Self::ToolResult,
         Self::ToolCall,
         Self::UserWords,
         Self::AssistantText,
-        Self::Decision,
-        Self::File,
-        Self::Command,
-        Self::Error,
-        Self::Todo,
-        Self::Question,
         Self::Summary,
         Self::Snapshot,
     ];
+
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let facts = FactKind::ALL.into_iter().map(Self::Fact);
+        Self::CONTENT.into_iter().chain(facts)
+    }
 
     /// Its name, as it is stored and shown.
     pub fn name(self) -> &'static str {
@@ -55,20 +46,15 @@ impl EntryKind {
             Self::ToolCall => "tool_call",
             Self::UserWords => "user",
             Self::AssistantText => "assistant",
-            Self::Decision => "decision",
-            Self::File => "file",
-            Self::Command => "command",
-            Self::Error => "error",
-            Self::Todo => "todo",
-            Self::Question => "question",
             Self::Summary => "summary",
             Self::Snapshot => "snapshot",
+            Self::Fact(kind) => kind.name(),
         }
     }
 
     /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        Self::all().find(|kind| kind.name() == name)
     }
 }
 
@@ -116,4 +102,23 @@ pub enum Text {
         /// The one behind the last.
         to: u32,
     },
+}
+
+impl Entry {
+    /// The fact that it is, as it was taken from its turn; `None` if it is none.
+    pub fn fact(&self) -> Option<Fact> {
+        let (EntryKind::Fact(kind), Text::Inline(text)) = (self.kind, &self.text) else {
+            return None;
+        };
+        let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
+        Some(Fact {
+            kind,
+            message: self.message,
+            block: self.block,
+            turn: self.turn,
+            tool: filled(&self.tool),
+            path: filled(&self.path),
+            text: text.clone(),
+        })
+    }
 }
