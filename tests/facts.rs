@@ -35,7 +35,9 @@ fn recordings() -> Vec<(String, Vec<Value>)> {
     let read = |path: PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let lines = std::fs::read_to_string(path.join("messages.jsonl")).unwrap();
-        let messages = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+        let messages = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
         (name, messages.collect())
     };
     paths.into_iter().map(read).collect()
@@ -55,7 +57,11 @@ fn written(messages: &[Value]) -> BTreeSet<String> {
         if block["type"] == "tool_use" && !failed.contains(&block["id"].to_string()) {
             let input = serde_json::to_vec(&block["input"]).unwrap();
             let act = acts::act(block["name"].as_str().unwrap(), &input);
-            paths.extend(act.writings().iter().map(|writing| writing.file.path.clone()));
+            paths.extend(
+                act.writings()
+                    .iter()
+                    .map(|writing| writing.file.path.clone()),
+            );
         }
     }
     paths
@@ -88,9 +94,6 @@ fn the_facts_of_real_sessions_name_every_file_that_was_written() {
             assert!((1..=LONG).contains(&letters), "{name}: {fact:?}");
             let is_long = matches!(fact.kind, FactKind::Words | FactKind::Todo);
             assert!(is_long || letters <= TEXT, "{name}: {fact:?}");
-            if std::env::var_os("SHOW").is_some_and(|k| k.to_string_lossy().contains(fact.kind.name())) {
-                println!("@@ {} {name} {} {:?} {:?}", fact.kind.name(), fact.message, fact.path, fact.text);
-            }
         }
     }
 }

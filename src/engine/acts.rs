@@ -149,6 +149,11 @@ pub fn runs(name: &str, input: &[u8]) -> Option<String> {
     }
 }
 
+/// Whether a command line changes nothing, by the names of the programs in it.
+pub fn only_looks(line: &str) -> bool {
+    shell::only_looks(line)
+}
+
 /// A tool's name as tables of tools spell it: lower case, without underscores,
 /// hyphens and the prefix of an MCP server.
 pub fn plain_name(name: &str) -> String {

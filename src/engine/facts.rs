@@ -12,6 +12,7 @@
 
 mod bounds;
 mod calls;
+mod fold;
 mod phrases;
 mod sentences;
 mod stated;
@@ -24,7 +25,8 @@ use super::pinned;
 use crate::wire::body::{Kind, Role};
 use crate::wire::scan::Span;
 
-pub(super) use calls::{WORKED, run};
+pub(super) use bounds::start as shortened;
+pub(super) use fold::{Failure, failures, files, in_order, list, questions};
 
 /// Characters of a fact's text, at most.
 pub const TEXT: usize = 1_000;
@@ -214,4 +216,4 @@ impl Taken {
 
 #[cfg(test)]
 #[path = "facts_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -33,7 +33,7 @@ pub struct Command {
 impl Command {
     /// Whether it changes nothing, by the names of the programs in it.
     pub fn only_looks(&self) -> bool {
-        simple(&self.text).is_some_and(|commands| looks::only_looks(&commands))
+        only_looks(&self.text)
     }
 
     /// Whether its output tells of that one run: what was done, or how long it
@@ -52,6 +52,11 @@ impl Command {
     pub fn shows_differences(&self) -> bool {
         looks::shows_differences(&self.text)
     }
+}
+
+/// Whether a line changes nothing, by the names of the programs in it.
+pub(super) fn only_looks(line: &str) -> bool {
+    simple(line).is_some_and(|commands| looks::only_looks(&commands))
 }
 
 /// Where a command leaves the shell.

@@ -5,7 +5,7 @@
 //! for letter, but for the one character that not every store can hold.
 
 /// The first so many characters.
-pub(super) fn start(text: &str, most: usize) -> String {
+pub(in crate::engine) fn start(text: &str, most: usize) -> String {
     let text = text.trim();
     let end = text.char_indices().nth(most).map(|(at, _)| at);
     let kept = end.map(|_| letters(text, most.saturating_sub(1)).0);

@@ -16,7 +16,7 @@ const LINE: usize = 300;
 const PATH: usize = 4096;
 
 /// What begins the text of a command that did not fail.
-pub(in crate::engine) const WORKED: &str = "worked";
+pub(super) const WORKED: &str = "worked";
 
 /// The words for how a command came out.
 fn word(outcome: Outcome) -> &'static str {
@@ -29,7 +29,7 @@ fn word(outcome: Outcome) -> &'static str {
 }
 
 /// The text of a command: how it came out, and its line.
-pub(in crate::engine) fn run(text: &str) -> (&str, &str) {
+pub(super) fn run(text: &str) -> (&str, &str) {
     text.split_once(": ").unwrap_or(("", text))
 }
 

@@ -51,6 +51,7 @@ pub(super) const FINDS: &[&str] = &[
     "crashed because",
     "rejected because",
     "skipped because",
+    "caused by",
 ];
 
 /// What may follow these without anything being said.
@@ -102,6 +103,7 @@ pub(super) const SETTLES: &[&str] = &[
     "let's use",
     "i'll skip",
     "i'm skipping",
+    "i did not",
 ];
 
 /// One thing is put in the place of another.
@@ -151,13 +153,11 @@ pub(super) const DOUBTS: &[&str] = &[
 /// What stands before a word that gives an order, where it is not the first.
 pub(super) const BEFORE_ORDERS: &[&str] = &[
     ",", ";", ":", "-", "–", "—", "(", ".", "!", "and", "but", "or", "so", "also", "just", "then",
-    "please", "ok", "okay", "however", "to", "again",
+    "please", "ok", "okay", "however", "again",
 ];
 
 /// What stands before `never` and `always` in a rule.
-pub(super) const BEFORE_RULES: &[&str] = &[
-    "must", "should", "may", "can", "shall", "will", "would", "you", "we",
-];
+pub(super) const BEFORE_RULES: &[&str] = &["must", "should", "may", "shall"];
 
 /// Words behind `don't` by which it forbids nothing.
 pub(super) const NO_ORDER: &[&str] = &[
@@ -189,3 +189,11 @@ pub(super) const ONLY: &[&str] = &[
     "use", "edit", "change", "touch", "modify", "write", "read", "add", "run", "do", "commit",
     "work", "fix", "update", "test", "import", "call", "allow", "ever",
 ];
+
+/// How a question begins, be it without its mark.
+pub(super) const ASKING: &[&str] = &[
+    "are", "can", "could", "did", "does", "how", "is", "what", "which", "who", "why", "would",
+];
+
+/// Who may prefer or avoid something.
+pub(super) const WISHERS: &[&str] = &["i", "i'd", "we", "we'd"];

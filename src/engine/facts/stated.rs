@@ -7,8 +7,8 @@
 //! make a statement.
 
 use super::phrases::{
-    BEFORE_ORDERS, BEFORE_RULES, CHANGES, CONTRASTS, DOUBTS, EMPTY, FINDS, FIRST_PERSON, LOOKS,
-    NO_ORDER, ONLY, SETTLES,
+    ASKING, BEFORE_ORDERS, BEFORE_RULES, CHANGES, CONTRASTS, DOUBTS, EMPTY, FINDS, FIRST_PERSON,
+    LOOKS, NO_ORDER, ONLY, SETTLES, WISHERS,
 };
 use super::sentences::sentences;
 use super::{FactKind, LONG, TEXT, Taken, bounds};
@@ -19,8 +19,10 @@ use crate::engine::pinned;
 const MOST: usize = 24;
 /// Questions that are taken from one text: the last.
 const QUESTIONS: usize = 3;
-/// Words of a statement, at least, and bytes, at most: longer is no sentence.
-const WORDS: usize = 4;
+/// Words of a decision and of a rule, at least, and bytes, at most: longer is no
+/// sentence.
+const DECISION: usize = 4;
+const RULE: usize = 2;
 const LONGEST: usize = 2_000;
 /// Words behind what tells that something was found, at least.
 const FOUND: usize = 3;
@@ -76,7 +78,7 @@ fn states_decision(sentence: &str) -> bool {
     if asks(sentence) || sentence.ends_with(':') {
         return false;
     }
-    let Some(plain) = Plain::new(sentence) else {
+    let Some(plain) = Plain::new(sentence, DECISION) else {
         return false;
     };
     if plain.starts_with("if") || plain.starts_with("when") || plain.has(DOUBTS) {
@@ -90,10 +92,13 @@ fn sets_rule(sentence: &str) -> bool {
     if asks(sentence) {
         return false;
     }
-    let Some(plain) = Plain::new(sentence) else {
+    let Some(plain) = Plain::new(sentence, RULE) else {
         return false;
     };
     let words: Vec<&str> = plain.0.split_whitespace().collect();
+    if words.first().is_some_and(|first| ASKING.contains(first)) {
+        return false;
+    }
     let order = |at: usize| {
         let before = at.checked_sub(1).and_then(|at| words.get(at));
         before.is_none_or(|word| BEFORE_ORDERS.contains(word))
@@ -106,17 +111,19 @@ fn sets_rule(sentence: &str) -> bool {
         let word = |further: usize| words.get(at + further).copied().unwrap_or_default();
         let says = word(1).starts_with(char::is_alphabetic);
         match word(0) {
-            "never" | "always" => says && (order(at) || after_modal(at)),
+            // Within a sentence it may only tell what something does.
+            "never" | "always" => {
+                let tells = at > 0 && (word(1).ends_with("ing") || word(1).ends_with('s'));
+                says && !tells && word(1) != "mind" && (order(at) || after_modal(at))
+            }
             "don't" | "dont" => says && order(at) && !NO_ORDER.contains(&word(1)),
             "do" => word(1) == "not" && order(at) && !NO_ORDER.contains(&word(2)),
             "must" => says && word(1) != "have",
             "should" | "shall" | "may" => word(1) == "not" && word(2) != "have",
             "shouldn't" | "mustn't" => says && word(1) != "have",
             "prefer" | "avoid" => {
-                let wishes = at == 1
-                    && ["i", "we", "i'd", "we'd"]
-                        .contains(&words.first().copied().unwrap_or_default());
-                says && (order(at) || wishes)
+                let first = words.first().copied().unwrap_or_default();
+                says && (order(at) || (at == 1 && WISHERS.contains(&first)))
             }
             "only" => order(at) && ONLY.contains(&word(1)),
             "use" => order(at) && word(1) == "only",
@@ -131,7 +138,7 @@ struct Plain(String);
 
 impl Plain {
     /// `None` if it is too short or too long to be a statement.
-    fn new(sentence: &str) -> Option<Self> {
+    fn new(sentence: &str, least: usize) -> Option<Self> {
         if sentence.len() > LONGEST {
             return None;
         }
@@ -168,7 +175,7 @@ impl Plain {
             .iter()
             .filter(|word| word.contains(char::is_alphanumeric))
             .count();
-        (count >= WORDS).then(|| Self(format!(" {} ", words.join(" "))))
+        (count >= least).then(|| Self(format!(" {} ", words.join(" "))))
     }
 
     /// What stands behind a phrase, wherever it is said first.

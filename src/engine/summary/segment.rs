@@ -89,6 +89,20 @@ pub fn pinned(text: &str) -> String {
     }
 }
 
+/// What a model wrote of the text of a finished summary: without our header, and
+/// without what code has copied. A narrative cannot spell how our lines begin.
+pub fn narrative(text: &str) -> &str {
+    let is_ours = text.starts_with(OURS);
+    let (_, told) = text
+        .split_once('\n')
+        .filter(|_| is_ours)
+        .unwrap_or(("", text));
+    let told = told
+        .split_once(&format!("\n{OURS}"))
+        .map_or(told, |(told, _)| told);
+    told.trim()
+}
+
 /// A text of a model's, every line behind this indent, none of it ours.
 fn indented(text: &str, indent: &str) -> String {
     let mut lines = String::with_capacity(text.len() + indent.len());
@@ -159,6 +173,9 @@ mod tests {
         let (header, rest) = text.split_at(text.find("\n\n").unwrap());
         assert!(header.starts_with("[longhaul: summary of messages 2 to 40 of this conversation"));
         assert_eq!(rest, expected);
+        let told = "Session intent:\n  port it\n\nConstraints:\n- \"never push\"\n\nNext steps:\n- run \
+                    tests\n  then stop";
+        assert_eq!(super::narrative(&text), told);
         assert_eq!(finished(&Narrative::default(), "", None), header);
     }
 
