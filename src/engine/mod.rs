@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod acts;
+pub mod archive;
 pub mod breaker;
 pub mod cache_marks;
 pub mod candidates;

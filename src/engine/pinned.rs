@@ -12,14 +12,14 @@
 //! with neither (`pinned/quote.rs`).
 
 mod background;
-mod decode;
+pub(super) mod decode;
 mod failures;
 mod files;
 mod genuine;
-mod injected;
+pub(super) mod injected;
 pub(super) mod plan;
 pub(super) mod quote;
-mod turns;
+pub(super) mod turns;
 mod words;
 
 use std::ops::Range;

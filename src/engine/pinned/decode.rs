@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A string, however it is written.
-pub(super) struct Text(pub(super) String);
+pub(in crate::engine) struct Text(pub(in crate::engine) String);
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -46,7 +46,7 @@ pub(in crate::engine) fn string(json: &[u8]) -> Option<String> {
 }
 
 /// The text of a tool's result: a string, or blocks of which some are text.
-pub(super) fn result(payload: &[u8]) -> String {
+pub(in crate::engine) fn result(payload: &[u8]) -> String {
     #[derive(serde::Deserialize)]
     struct Part {
         text: Option<Text>,

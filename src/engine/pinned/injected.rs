@@ -92,7 +92,7 @@ const RELAYED: [&str; 2] = [
 const ADDED: &str = "\n\nIMPORTANT: After completing your current task";
 
 /// What the user wrote of a text; `None` if none of it.
-pub(super) fn own_words(text: &str) -> Option<String> {
+pub(in crate::engine) fn own_words(text: &str) -> Option<String> {
     let trimmed = text.trim();
     if trimmed.is_empty() || is_mark(trimmed) {
         return None;

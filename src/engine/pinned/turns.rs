@@ -6,7 +6,7 @@
 use crate::engine::conversation::Conversation;
 
 /// The line that names a turn above what was said in it.
-pub(super) fn heading(turn: usize) -> String {
+pub(in crate::engine) fn heading(turn: usize) -> String {
     format!("turn {turn}:\n")
 }
 
@@ -20,10 +20,10 @@ pub(in crate::engine) fn opened(conversation: &Conversation<'_>, before: usize) 
 }
 
 /// The turns of a history.
-pub(super) struct Turns(Vec<usize>);
+pub(in crate::engine) struct Turns(Vec<usize>);
 
 impl Turns {
-    pub(super) fn new(conversation: &Conversation<'_>) -> Self {
+    pub(in crate::engine) fn new(conversation: &Conversation<'_>) -> Self {
         let mut turn = 0;
         let count = |at: usize| {
             turn += usize::from(conversation.opens_turn(at));
@@ -33,7 +33,7 @@ impl Turns {
     }
 
     /// The turn of a message; what stands before the first belongs to it.
-    pub(super) fn of(&self, at: usize) -> usize {
+    pub(in crate::engine) fn of(&self, at: usize) -> usize {
         self.0.get(at).copied().unwrap_or_default().max(1)
     }
 }

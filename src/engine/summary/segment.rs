@@ -123,7 +123,7 @@ fn indented(text: &str, indent: &str) -> String {
 }
 
 /// The text with our header spelled with a round bracket wherever it occurs.
-fn unforged(text: &str) -> String {
+pub(in crate::engine) fn unforged(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('[') {
