@@ -37,5 +37,7 @@ mod power;
 mod races;
 #[path = "store/rules.rs"]
 mod rules;
+#[path = "store/sessions.rs"]
+mod sessions;
 #[path = "store/speed.rs"]
 mod speed;

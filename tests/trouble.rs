@@ -23,7 +23,8 @@ use longhaul::metrics::Metrics;
 use longhaul::store::journal::Journal;
 use longhaul::store::writer::Writer;
 use longhaul::store::{
-    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
+    StoreError,
 };
 use longhaul::views::Views;
 use longhaul::views::observe::Sent;
@@ -122,6 +123,9 @@ impl Store for Troubled {
     fn journal(&self) -> &dyn Journal {
         self.inner.journal()
     }
+    fn sessions(&self) -> &dyn Sessions {
+        self.inner.sessions()
+    }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.inner.collect(keep)
     }
@@ -176,6 +180,9 @@ impl Store for Blind {
     }
     fn journal(&self) -> &dyn Journal {
         self.0.journal()
+    }
+    fn sessions(&self) -> &dyn Sessions {
+        self.0.sessions()
     }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.0.collect(keep)

@@ -21,7 +21,7 @@ use crate::config::Mode;
 use crate::engine::ids::LineageId;
 
 /// The longest instructions, in bytes.
-const INSTRUCTIONS: usize = 16 << 10;
+pub(super) const INSTRUCTIONS: usize = 16 << 10;
 /// The longest body: each byte of the instructions may be written as six.
 const BODY: usize = 6 * INSTRUCTIONS + 1024;
 

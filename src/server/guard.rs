@@ -7,6 +7,10 @@
 //! stranger's name may have been pointed at this address, and the page must come
 //! from that very host. With the token the host may have any name, because a
 //! page that knows the token needs no tricks.
+//!
+//! What is asked for by a reference needs no token, wherever the caller is: the
+//! reference is the permission. Browsers are held to the same rules all the same,
+//! since a page must not try references through somebody's machine.
 
 use http::uri::Authority;
 use http::{HeaderMap, StatusCode, Uri, header};
@@ -80,9 +84,33 @@ pub fn admit(
             return Err(Refusal::Host);
         }
     }
+    no_foreign_page(host.as_ref(), headers)
+}
+
+/// Whether something may be asked by a reference. A caller on another machine may
+/// use any name for this one, unless it is a browser.
+pub fn admit_with_reference(
+    token: Option<&str>,
+    listen: &Listen,
+    peer: Option<Peer>,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Refusal> {
+    let host = host(uri, headers);
+    let elsewhere = peer.is_some() && !is_local(peer);
+    let free = elsewhere && !headers.contains_key(header::ORIGIN);
+    let ours = host.as_ref().is_some_and(|host| is_ours(host, listen));
+    if !(free || ours || has_token(token, headers)) {
+        return Err(Refusal::Host);
+    }
+    no_foreign_page(host.as_ref(), headers)
+}
+
+/// Whoever names a page comes from one of this host's.
+fn no_foreign_page(host: Option<&Authority>, headers: &HeaderMap) -> Result<(), Refusal> {
     let from_us = |origin: &header::HeaderValue| {
         let (_, from) = origin.to_str().ok()?.split_once("://")?;
-        Some(from.parse::<Authority>().ok()? == *host.as_ref()?)
+        Some(from.parse::<Authority>().ok()? == *host?)
     };
     let mut origins = headers.get_all(header::ORIGIN).iter();
     if origins.all(|origin| from_us(origin) == Some(true)) {
@@ -284,5 +312,58 @@ mod tests {
         let uri = Uri::from_static("/x");
         let admitted = admit(Some("secret"), &listen, peer, &uri, &headers(&lines));
         assert_eq!(admitted, Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn with_a_reference_other_machines_may_use_any_name_and_browsers_none_but_ours() {
+        let named = |name| ("host", name);
+        let page = |origin| ("origin", origin);
+        let with = ("authorization", "Bearer secret");
+        let (local, box_name, other) = ("localhost:4180", "box.example:4180", "evil.example");
+        let rows: [(&str, Lines, Result<(), Refusal>); 13] = [
+            (HERE, &[named(local)], Ok(())),
+            (HERE, &[named(box_name)], Ok(())),
+            (HERE, &[named(other)], Err(Refusal::Host)),
+            (HERE, &[], Err(Refusal::Host)),
+            (HERE, &[named(other), with], Ok(())),
+            (THERE, &[named(other)], Ok(())),
+            (THERE, &[], Ok(())),
+            (
+                THERE,
+                &[named(other), page("http://evil.example")],
+                Err(Refusal::Host),
+            ),
+            (
+                THERE,
+                &[named(other), page("http://evil.example"), with],
+                Ok(()),
+            ),
+            (
+                THERE,
+                &[named(box_name), page("http://box.example:4180")],
+                Ok(()),
+            ),
+            (
+                THERE,
+                &[named(box_name), page("http://evil.example")],
+                Err(Refusal::Origin),
+            ),
+            (HERE, &[named(local), page("null")], Err(Refusal::Origin)),
+            (
+                HERE,
+                &[named(local), page("http://evil.example"), with],
+                Err(Refusal::Origin),
+            ),
+        ];
+        let listen = "box.example:4180".parse().unwrap();
+        let uri = Uri::from_static("/mcp");
+        let admitted = |peer, lines| {
+            admit_with_reference(Some("secret"), &listen, peer, &uri, &headers(lines))
+        };
+        for (peer, lines, expected) in rows {
+            let peer = Some(Peer(peer.parse().unwrap()));
+            assert_eq!(admitted(peer, lines), expected, "{peer:?} {lines:?}");
+        }
+        assert_eq!(admitted(None, &[named(other)]), Err(Refusal::Host));
     }
 }

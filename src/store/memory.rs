@@ -4,6 +4,8 @@
 //! One lock around hash maps. Nothing waits while it is held, and a look-up
 //! holds it for about as long as it takes to copy what was found.
 
+mod sessions;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +18,9 @@ use super::journal::Journal;
 use super::pack::{pack, unpack};
 use super::rule::{self, Verdict};
 use super::shelf::Shelf;
-use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Store, StoreError};
+use super::{
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Sessions, Store, StoreError,
+};
 use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 
 /// The store in memory.
@@ -314,6 +318,10 @@ impl Store for Memory {
     }
 
     fn journal(&self) -> &dyn Journal {
+        self
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
         self
     }
 

@@ -15,12 +15,14 @@ mod pack;
 mod pending;
 mod report;
 mod rule;
+pub mod sessions;
 mod shelf;
 pub mod sqlite;
 pub mod writer;
 
 pub use memory::Memory;
 pub use report::{Opened, Report};
+pub use sessions::Sessions;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -196,6 +198,9 @@ pub trait Store: Send + Sync {
 
     /// What views have left out, to be found again.
     fn journal(&self) -> &dyn Journal;
+
+    /// The sessions it knows.
+    fn sessions(&self) -> &dyn Sessions;
 
     /// Removes what is no longer kept.
     fn collect(&self, keep: Keep) -> Answer<'_, Collected>;

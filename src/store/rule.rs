@@ -5,7 +5,8 @@
 //! a thing is taken to need. The room is a rule and not a measurement, so that
 //! a collection does the same wherever the things are kept.
 
-use super::{Commit, MarkRow, StoreError};
+use super::{Commit, MarkRow, Moment, StoreError};
+use crate::engine::ids::{ChainHash, LineageId};
 
 /// What becomes of a commit at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,4 +72,43 @@ pub fn overlay_bytes(body: usize) -> u64 {
 /// The room a blob or a segment is taken to need, given its packed form.
 pub fn packed_bytes(packed: usize) -> u64 {
     100 + packed as u64
+}
+
+/// What orders the marks of a session: the larger, the newer.
+pub fn recency(mark: &MarkRow) -> (Moment, u32, ChainHash, &str) {
+    (mark.seen_at, mark.messages, mark.chain, &mark.model)
+}
+
+/// The first and the last session whose name begins so; `None` if no name does.
+pub fn named(beginning: &str) -> Option<(LineageId, LineageId)> {
+    let size = LineageId::from_bytes([0; 16]).to_string().len();
+    let padded = |with: char| {
+        let missing = size.checked_sub(beginning.len())?;
+        let rest = std::iter::repeat_n(with, missing);
+        LineageId::from_text(&beginning.chars().chain(rest).collect::<String>())
+    };
+    Some((padded('0')?, padded('f')?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_stands_for_all_names_that_begin_so() {
+        let name = |text: &str| LineageId::from_text(text).unwrap();
+        assert_eq!(
+            named("a0f"),
+            Some((
+                name("a0f00000000000000000000000000000"),
+                name("a0ffffffffffffffffffffffffffffff")
+            ))
+        );
+        let whole = "0123456789abcdef0123456789abcdef";
+        assert_eq!(named(whole), Some((name(whole), name(whole))));
+        assert!(named("").is_some());
+        for other in ["xyz", "A0", "\u{e9}", "' OR 1=1", &format!("{whole}0")] {
+            assert_eq!(named(other), None, "{other}");
+        }
+    }
 }

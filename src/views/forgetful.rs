@@ -24,7 +24,8 @@ use crate::metrics::Metrics;
 use crate::store::journal::Journal;
 use crate::store::writer::Writer;
 use crate::store::{
-    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
+    StoreError,
 };
 use crate::wire::reply::Reply;
 
@@ -146,6 +147,10 @@ impl Store for Fickle {
 
     fn journal(&self) -> &dyn Journal {
         self.inner.journal()
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self.inner.sessions()
     }
 
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {

@@ -7,7 +7,8 @@ use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::store::journal::Journal;
 use longhaul::store::writer::Writer;
 use longhaul::store::{
-    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store, StoreError,
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store,
+    StoreError,
 };
 
 use crate::support::{chain, commit, in_files, in_memory, mark, marks};
@@ -66,6 +67,9 @@ impl Store for Moody {
     }
     fn journal(&self) -> &dyn Journal {
         self.memory.journal()
+    }
+    fn sessions(&self) -> &dyn Sessions {
+        self.memory.sessions()
     }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.memory.collect(keep)

@@ -16,6 +16,7 @@ mod readers;
 mod rows;
 mod schema;
 mod segments;
+mod sessions;
 mod state;
 mod write;
 
@@ -23,7 +24,7 @@ pub use open::open;
 
 use self::journal::Journal;
 use self::state::State;
-use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Store};
+use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 
 /// The store; made by [`open()`].
@@ -136,6 +137,13 @@ impl Store for SqliteStore {
 
     fn journal(&self) -> &dyn super::journal::Journal {
         &self.memory
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        match &self.state {
+            Some(state) => state,
+            None => &self.memory,
+        }
     }
 
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {

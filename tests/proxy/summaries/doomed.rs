@@ -17,7 +17,9 @@ use longhaul::app::{App, Surroundings};
 use longhaul::clock::Clock;
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::store::journal::Journal;
-use longhaul::store::{Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Store, sqlite};
+use longhaul::store::{
+    Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Sessions, Store, sqlite,
+};
 
 use crate::support::Proxy;
 
@@ -190,6 +192,9 @@ impl Store for Dying {
     }
     fn journal(&self) -> &dyn Journal {
         self.inner.journal()
+    }
+    fn sessions(&self) -> &dyn Sessions {
+        self.inner.sessions()
     }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.inner.collect(keep)

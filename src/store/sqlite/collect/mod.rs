@@ -10,7 +10,7 @@ mod pieces;
 mod state;
 
 pub(super) use journal::journal;
-pub(super) use state::state;
+pub(super) use state::{forget, state};
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Row};

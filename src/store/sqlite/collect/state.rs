@@ -103,6 +103,14 @@ pub(in super::super) async fn state(
     give_back(&state.lane).await
 }
 
+/// Removes all marks of a lineage; how many.
+pub(in super::super) async fn forget(state: &State, lineage: LineageId) -> Result<u64, StoreError> {
+    let mut done = Collected::default();
+    let all = Moment(i64::MAX);
+    remove(state, lineage, all, all, &mut done).await?;
+    Ok(done.marks)
+}
+
 /// Removes a lineage's marks older than a moment; the bytes that freed.
 async fn remove(
     state: &State,

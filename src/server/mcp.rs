@@ -1,0 +1,99 @@
+//! `/mcp`: the tools by which a model gets back what its view leaves out.
+//!
+//! Streamable HTTP without sessions: every call stands for itself, so that any
+//! process that shares the store can answer it. Who may ask at all is settled by
+//! `guard`; what may be seen is settled by the reference in the call, or by the
+//! admin token. The library that speaks the protocol sees only bodies that are
+//! whole and not too large.
+
+mod arguments;
+mod offered;
+mod tools;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Extension, State};
+use axum::response::IntoResponse;
+use axum::routing::any;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService,
+};
+use tokio::time::timeout;
+
+use super::admin::Admin;
+use super::connection::Peer;
+use super::guard;
+use super::problem::Problem;
+use tools::Tools;
+
+/// The largest body: every argument has a limit of its own far below it.
+const BODY: usize = 2 << 20;
+
+/// The caller has shown the admin token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Trusted(bool);
+
+struct Desk {
+    admin: Arc<Admin>,
+    service: StreamableHttpService<Tools, NeverSessionManager>,
+}
+
+/// The route.
+pub fn route(admin: Arc<Admin>) -> Router {
+    // Host and origin are looked at here, by what the configuration says.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(BODY);
+    let tools = Tools::new(admin.clone());
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
+    let desk = Arc::new(Desk { admin, service });
+    Router::new().route("/mcp", any(answer)).with_state(desk)
+}
+
+async fn answer(
+    State(desk): State<Arc<Desk>>,
+    peer: Option<Extension<Peer>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let peer = peer.map(|Extension(peer)| peer);
+    let response = match admitted(&desk.admin, peer, request).await {
+        Ok(request) => desk.service.handle(request).await.map(Body::new),
+        Err(problem) => problem.into_response(),
+    };
+    desk.admin.shared.metrics.answered("mcp", response.status());
+    response
+}
+
+/// The request with all of its body, if it may be made.
+async fn admitted(
+    admin: &Admin,
+    peer: Option<Peer>,
+    request: Request<Body>,
+) -> Result<Request<Full<bytes::Bytes>>, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let token = admin.token.as_deref();
+    guard::admit_with_reference(token, &admin.listen, peer, &parts.uri, &parts.headers)?;
+    let trusted = Trusted(guard::has_token(token, &parts.headers));
+    parts.extensions.insert(trusted);
+    let patience = admin.shared.limits.body_idle;
+    let read = timeout(patience, to_bytes(body, BODY)).await;
+    let body = read
+        .map_err(|_| {
+            let message = format!("the body did not arrive within {patience:?}");
+            Problem::new(StatusCode::REQUEST_TIMEOUT, message)
+        })?
+        .map_err(|error| {
+            let message = format!("the body, at most {BODY} bytes, cannot be read: {error}");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+        })?;
+    Ok(Request::from_parts(parts, Full::new(body)))
+}
