@@ -118,9 +118,8 @@ fn sets_rule(sentence: &str) -> bool {
             }
             "don't" | "dont" => says && order(at) && !NO_ORDER.contains(&word(1)),
             "do" => word(1) == "not" && order(at) && !NO_ORDER.contains(&word(2)),
-            "must" => says && word(1) != "have",
             "should" | "shall" | "may" => word(1) == "not" && word(2) != "have",
-            "shouldn't" | "mustn't" => says && word(1) != "have",
+            "must" | "mustn't" | "shouldn't" => says && word(1) != "have",
             "prefer" | "avoid" => {
                 let first = words.first().copied().unwrap_or_default();
                 says && (order(at) || (at == 1 && WISHERS.contains(&first)))
@@ -163,7 +162,7 @@ impl Plain {
                 '’' => plain.push('\''),
                 '.' | ':' | '-' | ',' if next.is_alphanumeric() => plain.push(letter),
                 ',' | ';' | ':' | '.' | '!' | '?' | '(' | ')' | '–' | '—' => {
-                    plain.extend([' ', letter, ' '])
+                    plain.extend([' ', letter, ' ']);
                 }
                 letter if letter.is_whitespace() => plain.push(' '),
                 letter => plain.extend(letter.to_lowercase()),
