@@ -179,9 +179,7 @@ impl Plain {
 
     /// What stands behind a phrase, wherever it is said first.
     fn behind(&self, phrase: &str) -> Option<&str> {
-        self.0
-            .split_once(&format!(" {phrase} "))
-            .map(|(_, behind)| behind)
+        parted(&self.0, phrase).map(|(_, behind)| behind)
     }
 
     fn has(&self, phrases: &[&str]) -> bool {
@@ -214,8 +212,8 @@ impl Plain {
 
     fn contrasts(&self) -> bool {
         let Some(before) = CONTRASTS.iter().find_map(|phrase| {
-            let (before, _) = self.0.split_once(&format!(" {phrase} "))?;
-            Some(format!("{before} "))
+            let (before, _) = parted(&self.0, phrase)?;
+            Some(before)
         }) else {
             return false;
         };
@@ -227,10 +225,20 @@ impl Plain {
         };
         CHANGES.contains(&first)
             || FIRST_PERSON.iter().any(|person| {
-                let behind = before.split_once(&format!(" {person} "));
+                let behind = parted(before, person);
                 behind.is_some_and(|(_, behind)| !behind.trim().is_empty() && !looks(behind))
             })
     }
+}
+
+/// What stands before and behind a phrase where it is said first, a space at
+/// each end of both.
+fn parted<'t>(text: &'t str, phrase: &str) -> Option<(&'t str, &'t str)> {
+    text.match_indices(phrase).find_map(|(at, _)| {
+        let before = text.get(..at)?;
+        let behind = text.get(at + phrase.len()..)?;
+        (before.ends_with(' ') && behind.starts_with(' ')).then_some((before, behind))
+    })
 }
 
 #[cfg(test)]
