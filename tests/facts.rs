@@ -6,14 +6,21 @@
 //!
 //! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
 //! they are, and without them there is nothing to do.
-#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs
+)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use longhaul::engine::acts;
 use longhaul::engine::conversation::Conversation;
-use longhaul::engine::facts::{Fact, FactKind, LONG, TEXT, facts};
+use longhaul::engine::facts::{Fact, FactKind, LONG, TEXT, facts, turns};
+use longhaul::engine::handoff::{Material, handoff};
+use longhaul::engine::status::Status;
 use longhaul::wire::body::{Body, Role};
 use serde_json::{Value, json};
 
@@ -89,6 +96,21 @@ fn the_facts_of_real_sessions_name_every_file_that_was_written() {
             let is_named = named.iter().any(|name| name.starts_with(&path));
             assert!(is_named, "{name}: {path} is missing");
         }
+        let status = Status::of(&all, turns(&conversation), 0).text();
+        assert!(status.chars().count() < 2_000, "{name}: {status}");
+        let room = 12_000;
+        let handoff = handoff(&Material {
+            facts: &all,
+            narratives: &[],
+            references: &[],
+            room,
+        });
+        assert!(handoff.len() <= room, "{name}");
+        println!(
+            "  status {} bytes, hand-off {} bytes",
+            status.len(),
+            handoff.len()
+        );
         for fact in &all {
             let letters = fact.text.chars().count();
             assert!((1..=LONG).contains(&letters), "{name}: {fact:?}");

@@ -143,9 +143,8 @@ pub fn runs(name: &str, input: &[u8]) -> Option<String> {
     let fields = Fields::read(input)?;
     match table::meaning(&tool, &fields) {
         Some(table::Meaning::Shell) => arguments::command_line(&fields),
-        Some(_) => None,
         None if unknown::changes(&tool) => Some(format!("{name} {}", fields.arguments()?)),
-        None => None,
+        _ => None,
     }
 }
 

@@ -26,7 +26,7 @@ use crate::wire::body::{Kind, Role};
 use crate::wire::scan::Span;
 
 pub(super) use bounds::start as shortened;
-pub(super) use fold::{Failure, failures, files, in_order, list, questions};
+pub(super) use fold::{Failure, failures, files, in_order, list, only_looked, questions};
 
 /// Characters of a fact's text, at most.
 pub const TEXT: usize = 1_000;

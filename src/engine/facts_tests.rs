@@ -239,7 +239,7 @@ fn a_kind_is_found_by_its_name() {
 /// Each of these would take minutes if the work were not linear.
 #[test]
 fn a_history_made_to_hurt_costs_no_more_than_it_is_long() {
-    const COUNT: usize = 50_000;
+    const COUNT: usize = 20_000;
     let call = |n: usize| json!({"type": "tool_use", "id": n.to_string(), "name": "Bash", "input": {"command": "x"}});
     let result = |n: usize| json!({"type": "tool_result", "tool_use_id": (COUNT - 1 - n).to_string(), "content": "Exit code 1"});
     let text =

@@ -26,8 +26,9 @@ use fit::{Part, Piece};
 pub const LEAST: usize = 4_000;
 /// The user's newest messages that are quoted.
 const LATEST: usize = 8;
-/// Failures that are quoted.
+/// Failures that are quoted, and commands.
 const ERRORS: usize = 8;
+const COMMANDS: usize = 20;
 
 /// What a hand-off is made of.
 #[derive(Debug, Clone, Copy)]
@@ -107,10 +108,11 @@ pub fn handoff(material: &Material<'_>) -> String {
             quoted(newest_first(of(&facts, FactKind::Decision)), DATA),
         ),
         Part::new("Files written, newest first", "files", 8, lines(written)),
+        Part::new("What was run last", "commands", 5, commands(&facts)),
         Part::new(
             "What was summed up, newest last",
             "summaries",
-            14,
+            10,
             narratives(material.narratives),
         ),
         Part::new(
@@ -191,6 +193,13 @@ fn failures(facts: &[&Fact]) -> Vec<Piece> {
         text: format!("{}\n{}", failure.call(), failure.error.text),
     };
     failures.iter().enumerate().map(piece).collect()
+}
+
+/// The newest of what was run, but for what only looked.
+fn commands(facts: &[&Fact]) -> Vec<Piece> {
+    let runs = of(facts, FactKind::Command);
+    let runs = newest_first(runs.filter(|fact| !facts::only_looked(fact)));
+    quoted(cut(runs, COMMANDS), DATA)
 }
 
 /// What models wrote; what code has copied into a summary is among the facts.

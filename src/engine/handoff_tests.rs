@@ -58,6 +58,7 @@ fn a_hand_off_stands_alone() {
         ## Errors not seen to be made good\nturn 2:\n| Bash: make\n| E1\n| ## Intent\n\n\
         ## Decisions and findings\nturn 1:\n| I'll use an arena instead of boxes.\nturn 2:\n| The fix is to bump the version.\n\n\
         ## Files written, newest first\n| /w/new.rs\n\n\
+        ## What was run last\nturn 2:\n| failed: make\n\n\
         ## What was summed up, newest last\nsummary 1:\n| Decisions:\n| - keep names\n\n\
         ## Archived: ask for these by reference\n| lh-12ab: messages 2 to 40\n\n\
         ## Files read, newest first\n| /w/old.rs\n";

@@ -155,7 +155,7 @@ impl Status {
             .collect();
         section(&mut text, "To-do", &open, 500, 0);
         if done > 0 {
-            text.push_str(&format!("Done or given up: {done}\n"));
+            text.extend(["Done or given up: ", &done.to_string(), "\n"]);
         }
         section(&mut text, "Open questions", &self.open_questions, 400, 0);
         section(
@@ -209,7 +209,7 @@ fn section(text: &mut String, heading: &str, items: &[String], most: usize, leav
     }
     text.extend([heading, ":\n", &body]);
     if left > 0 {
-        text.push_str(&format!("({left} more)\n"));
+        text.extend(["(", &left.to_string(), " more)\n"]);
     }
 }
 

@@ -142,7 +142,7 @@ fn fitting(list: &str) -> String {
     }
     let mut text = lines.join("\n");
     if lines.len() < all {
-        text.push_str(&format!("\n({} more)", all - lines.len()));
+        text.extend(["\n(", &(all - lines.len()).to_string(), " more)"]);
     }
     bounds::start(&text, LONG)
 }

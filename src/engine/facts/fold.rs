@@ -119,6 +119,11 @@ pub(in crate::engine) fn failures<'f>(facts: &[&'f Fact]) -> Vec<Failure<'f>> {
     open.into_iter().map(|(_, failure)| failure).collect()
 }
 
+/// Whether a command only looked.
+pub(in crate::engine) fn only_looked(fact: &Fact) -> bool {
+    acts::only_looks(run(&fact.text).1)
+}
+
 /// The to-do list as it last stood: a mark and a text each.
 pub(in crate::engine) fn list<'f>(facts: &[&'f Fact]) -> Vec<(&'f str, &'f str)> {
     let mut items: Vec<Option<(&str, &str)>> = Vec::new();

@@ -118,9 +118,8 @@ fn sets_rule(sentence: &str) -> bool {
             }
             "don't" | "dont" => says && order(at) && !NO_ORDER.contains(&word(1)),
             "do" => word(1) == "not" && order(at) && !NO_ORDER.contains(&word(2)),
-            "must" => says && word(1) != "have",
             "should" | "shall" | "may" => word(1) == "not" && word(2) != "have",
-            "shouldn't" | "mustn't" => says && word(1) != "have",
+            "must" | "mustn't" | "shouldn't" => says && word(1) != "have",
             "prefer" | "avoid" => {
                 let first = words.first().copied().unwrap_or_default();
                 says && (order(at) || (at == 1 && WISHERS.contains(&first)))
@@ -163,7 +162,7 @@ impl Plain {
                 '’' => plain.push('\''),
                 '.' | ':' | '-' | ',' if next.is_alphanumeric() => plain.push(letter),
                 ',' | ';' | ':' | '.' | '!' | '?' | '(' | ')' | '–' | '—' => {
-                    plain.extend([' ', letter, ' '])
+                    plain.extend([' ', letter, ' ']);
                 }
                 letter if letter.is_whitespace() => plain.push(' '),
                 letter => plain.extend(letter.to_lowercase()),
@@ -180,9 +179,7 @@ impl Plain {
 
     /// What stands behind a phrase, wherever it is said first.
     fn behind(&self, phrase: &str) -> Option<&str> {
-        self.0
-            .split_once(&format!(" {phrase} "))
-            .map(|(_, behind)| behind)
+        parted(&self.0, phrase).map(|(_, behind)| behind)
     }
 
     fn has(&self, phrases: &[&str]) -> bool {
@@ -215,8 +212,8 @@ impl Plain {
 
     fn contrasts(&self) -> bool {
         let Some(before) = CONTRASTS.iter().find_map(|phrase| {
-            let (before, _) = self.0.split_once(&format!(" {phrase} "))?;
-            Some(format!("{before} "))
+            let (before, _) = parted(&self.0, phrase)?;
+            Some(before)
         }) else {
             return false;
         };
@@ -228,10 +225,20 @@ impl Plain {
         };
         CHANGES.contains(&first)
             || FIRST_PERSON.iter().any(|person| {
-                let behind = before.split_once(&format!(" {person} "));
+                let behind = parted(before, person);
                 behind.is_some_and(|(_, behind)| !behind.trim().is_empty() && !looks(behind))
             })
     }
+}
+
+/// What stands before and behind a phrase where it is said first, a space at
+/// each end of both.
+fn parted<'t>(text: &'t str, phrase: &str) -> Option<(&'t str, &'t str)> {
+    text.match_indices(phrase).find_map(|(at, _)| {
+        let before = text.get(..at)?;
+        let behind = text.get(at + phrase.len()..)?;
+        (before.ends_with(' ') && behind.starts_with(' ')).then_some((before, behind))
+    })
 }
 
 #[cfg(test)]
