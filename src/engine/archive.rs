@@ -245,7 +245,8 @@ mod tests {
             .collect();
         assert_eq!(needed.len(), pieces.len());
         assert!(needed.iter().all(|id| pieces.contains_key(id)));
-        for end in 0..form.len() {
+        let step = form.len() / 8 + 1;
+        for end in (0..form.len()).step_by(step) {
             assert!(decode(&form[..end]).is_err(), "cut off at {end}");
         }
         assert!(decode(&[&form[..], b"\0"].concat()).is_err());

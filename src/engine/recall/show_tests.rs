@@ -53,7 +53,8 @@ fn a_list_stays_within_its_size_and_tells_what_did_not_fit() {
 
 #[test]
 fn a_long_content_comes_in_pages_that_leave_nothing_out() {
-    let text: String = (0..3_000).map(|n| format!("line {n}\n")).collect();
+    let lines: Vec<String> = (0..3_000).map(|n| format!("line {n}\n")).collect();
+    let text = lines.concat();
     let label = label("Read", "src/a.rs");
     let mut joined = String::new();
     for number in 1..=3 {

@@ -6,6 +6,7 @@
 //! stored was made by the rules of its day, so a change here makes older entries
 //! harder to find and wants a reason.
 
+mod joined;
 mod stem;
 mod words;
 
@@ -58,8 +59,9 @@ fn add(all: &mut Vec<String>, seen: &mut HashSet<String>, text: &str) {
 }
 
 /// The words that are looked for when somebody asks this, the most telling first:
-/// identifiers, then long words. Words that say nothing are left out, unless
-/// nothing else is left.
+/// identifiers, then long words, then what the words may be joined to, as far as
+/// there is room. Words that say nothing are left out, unless nothing else is
+/// left.
 pub fn query(text: &str) -> Vec<String> {
     let (mut telling, mut rest): (Vec<Asked>, Vec<Asked>) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
@@ -83,7 +85,13 @@ pub fn query(text: &str) -> Vec<String> {
     let mut asked = if telling.is_empty() { rest } else { telling };
     asked.sort_by_key(|asked| std::cmp::Reverse((asked.is_identifier, asked.length)));
     asked.truncate(ASKED);
-    asked.into_iter().map(|asked| asked.term).collect()
+    let mut terms: Vec<String> = asked.into_iter().map(|asked| asked.term).collect();
+    for term in joined::joined(text) {
+        if terms.len() < ASKED && !terms.contains(&term) {
+            terms.push(term);
+        }
+    }
+    terms
 }
 
 struct Asked {

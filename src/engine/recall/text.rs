@@ -167,29 +167,31 @@ fn decoded(base64: &str) -> usize {
 /// A block of a kind that is not known, as its JSON, less what nobody can read.
 fn unknown(value: &Value, json: &[u8]) -> String {
     let mut value = value.clone();
-    if shorten(&mut value) {
+    if shorten(&mut value) > 0 {
         value.to_string()
     } else {
         as_it_stands(json)
     }
 }
 
-fn shorten(value: &mut Value) -> bool {
+/// Takes data out of a value, and answers with how many times.
+fn shorten(value: &mut Value) -> usize {
     match value {
-        Value::Array(list) => list
-            .iter_mut()
-            .fold(false, |any, inner| shorten(inner) || any),
-        Value::Object(object) => object.iter_mut().fold(false, |any, (name, inner)| {
-            let bytes = inner.as_str().filter(|text| is_data(text)).map(str::len);
-            match bytes {
-                Some(bytes) if DATA.contains(&name.as_str()) => {
-                    *inner = Value::from(format!("[{bytes} bytes]"));
-                    true
+        Value::Array(list) => list.iter_mut().map(shorten).sum(),
+        Value::Object(object) => {
+            let members = object.iter_mut().map(|(name, inner)| {
+                let bytes = inner.as_str().filter(|text| is_data(text)).map(str::len);
+                match bytes {
+                    Some(bytes) if DATA.contains(&name.as_str()) => {
+                        *inner = Value::from(format!("[{bytes} bytes]"));
+                        1
+                    }
+                    _ => shorten(inner),
                 }
-                _ => shorten(inner) || any,
-            }
-        }),
-        _ => false,
+            });
+            members.sum()
+        }
+        _ => 0,
     }
 }
 

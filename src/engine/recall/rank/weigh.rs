@@ -62,13 +62,14 @@ impl<'q> Question<'q> {
         let mut words: Vec<(String, f64)> = Vec::new();
         for word in query.split_whitespace() {
             let is_edge = |letter: char| !letter.is_alphanumeric() && letter != '_';
-            let word = word.trim_matches(is_edge).to_lowercase();
+            let asked = word.trim_matches(is_edge);
+            let word = asked.to_lowercase();
             if word.is_empty() || is_stop(&word) || words.iter().any(|(held, _)| *held == word) {
                 continue;
             }
             let mut worth: f64 = 0.0;
             let mut is_plain = true;
-            each(&word, |found| {
+            each(asked, |found| {
                 let weight = terms.get(found.term).and_then(|at| weights.get(*at));
                 worth = worth.max(weight.copied().unwrap_or_default());
                 is_plain &= !found.is_identifier && found.ordinal == 1;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::stem::stem;
 
 /// Bytes of a term, at most.
-const LONGEST: usize = 64;
+pub(super) const LONGEST: usize = 64;
 /// A longer run without an underscore is data; it is not taken apart.
 const DATA: usize = 96;
 /// Parts of an identifier, at most.
@@ -72,20 +72,25 @@ pub fn each(text: &str, mut take: impl FnMut(Found<'_>)) {
 
 /// Whether this is part of a word.
 pub(super) fn is_word(letter: char) -> bool {
-    letter == '_' || letter.is_alphanumeric() || is_dense(letter)
+    if letter.is_ascii() {
+        return letter == '_' || letter.is_ascii_alphanumeric();
+    }
+    letter.is_alphanumeric() || is_dense(letter)
 }
 
 /// Whether words of this writing are not parted by spaces.
 fn is_dense(letter: char) -> bool {
     match u32::from(letter) {
-        // Thai and Lao, all but a sign of money and marks of punctuation; then
-        // Khmer and Burmese.
+        // A sign of money and marks of punctuation among the Thai letters.
         0x0e3f | 0x0e4f | 0x0e5a | 0x0e5b => false,
-        0x0e01..=0x0eff | 0x1000..=0x109f | 0x1780..=0x17d3 => true,
-        // Japanese syllables, and Chinese characters in all their planes.
-        0x3005..=0x3007 | 0x3041..=0x3096 | 0x309d..=0x309f | 0x30a1..=0x30fa => true,
-        0x30fc..=0x30ff | 0x31f0..=0x31ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff => true,
-        0xf900..=0xfaff | 0xff66..=0xff9d | 0x20000..=0x3ffff => true,
+        // Thai and Lao, Burmese, Khmer.
+        0x0e01..=0x0eff | 0x1000..=0x109f | 0x1780..=0x17d3
+        // Japanese syllables, but for the dot between names.
+        | 0x3041..=0x3096 | 0x309d..=0x309f | 0x30a1..=0x30fa | 0x30fc..=0x30ff
+        | 0x31f0..=0x31ff | 0xff66..=0xff9d
+        // Chinese characters in all their planes.
+        | 0x3005..=0x3007 | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff
+        | 0x20000..=0x3ffff => true,
         _ => false,
     }
 }
@@ -124,6 +129,10 @@ impl<T: FnMut(Found<'_>)> Walk<'_, T> {
         }
         self.ordinal += 1;
         let place = at..at + run.len();
+        // Most words are this plain.
+        if run.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return self.emit(run, &place, false, false);
+        }
         let is_hash = is_hash(run);
         let parts = if is_hash { Vec::new() } else { parts(run) };
         let is_plain = run.chars().all(char::is_alphabetic) && parts.is_empty();
@@ -167,8 +176,14 @@ impl<T: FnMut(Found<'_>)> Walk<'_, T> {
         let word = word
             .get(..word.floor_char_boundary(LONGEST))
             .unwrap_or_default();
-        self.lower.extend(word.chars().flat_map(char::to_lowercase));
-        self.lower.truncate(self.lower.floor_char_boundary(LONGEST));
+        if word.is_ascii() {
+            self.lower.push_str(word);
+            self.lower.make_ascii_lowercase();
+        } else {
+            self.lower.extend(word.chars().flat_map(char::to_lowercase));
+            let end = self.lower.floor_char_boundary(LONGEST);
+            self.lower.truncate(end);
+        }
         self.term.clear();
         self.term.push_str(&self.lower);
         if self.term.bytes().all(|byte| byte.is_ascii_lowercase()) {
@@ -189,7 +204,7 @@ impl<T: FnMut(Found<'_>)> Walk<'_, T> {
 }
 
 /// Whether the store keeps such terms for itself.
-fn is_reserved(term: &str) -> bool {
+pub(super) fn is_reserved(term: &str) -> bool {
     let (start, digits) = RESERVED;
     let rest = term.strip_prefix(start).map(str::as_bytes);
     rest.and_then(|rest| rest.get(..digits))
