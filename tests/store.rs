@@ -12,11 +12,15 @@
     reason = "helpers of tests say what they expect, as tests do"
 )]
 
+#[path = "store/journal_support.rs"]
+mod journal_support;
 #[path = "store/support.rs"]
 mod support;
 
 #[path = "store/background.rs"]
 mod background;
+#[path = "store/branches.rs"]
+mod branches;
 #[path = "store/cancelled.rs"]
 mod cancelled;
 #[path = "store/collecting.rs"]
