@@ -17,6 +17,8 @@ mod journal_support;
 #[path = "store/support.rs"]
 mod support;
 
+#[path = "store/archiving.rs"]
+mod archiving;
 #[path = "store/background.rs"]
 mod background;
 #[path = "store/branches.rs"]
@@ -27,8 +29,14 @@ mod cancelled;
 mod collecting;
 #[path = "store/damage.rs"]
 mod damage;
+#[path = "store/entries.rs"]
+mod entries;
+#[path = "store/forgetting.rs"]
+mod forgetting;
 #[path = "store/formats.rs"]
 mod formats;
+#[path = "store/journal_model.rs"]
+mod journal_model;
 #[path = "store/killed.rs"]
 mod killed;
 #[path = "store/model.rs"]

@@ -3,8 +3,8 @@
 
 use longhaul::engine::ids::{ChainHash, LineageId, Reference};
 use longhaul::store::journal::{
-    Archive, Branch, Entry, EntryKind, EntryRow, Journal, Kept, Promise, Scope, Stretch, Text,
-    Trace, scope, scope_of_session,
+    Archive, Branch, Entry, EntryKind, EntryRow, Kept, Promise, Scope, Stretch, Text, Trace, scope,
+    scope_of_session,
 };
 use longhaul::store::{Moment, Store};
 
