@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::chain;
+use crate::engine::facts::FactKind;
 use crate::engine::properties::history;
 use crate::wire::body::Body;
 use proptest::prelude::*;
@@ -153,10 +154,10 @@ fn notes_of_one_kind_at_one_block_are_parts_of_it() {
         text,
     };
     let notes = [
-        note(EntryKind::File, 0, "wrote"),
-        note(EntryKind::Error, 0, "failed with E0308"),
-        note(EntryKind::File, 0, "read"),
-        note(EntryKind::File, 1, "read"),
+        note(EntryKind::Fact(FactKind::FileRead), 0, "wrote"),
+        note(EntryKind::Fact(FactKind::Error), 0, "failed with E0308"),
+        note(EntryKind::Fact(FactKind::FileRead), 0, "read"),
+        note(EntryKind::Fact(FactKind::FileRead), 1, "read"),
     ];
     let entries = noted(chain::start("seed"), &notes);
     let parts: Vec<u32> = entries.iter().map(|entry| entry.part).collect();

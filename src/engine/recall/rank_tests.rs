@@ -1,6 +1,7 @@
 //! Which entries come first.
 
 use super::*;
+use crate::engine::facts::FactKind;
 use crate::engine::recall::entry::EntryKind;
 use crate::engine::recall::terms;
 use proptest::prelude::*;
@@ -93,7 +94,7 @@ fn what_fits_better_comes_first() {
     };
     assert_eq!(ranked("budget", &[candidate(2, "budget"), named])[0], 1);
     let decided = Candidate {
-        kind: EntryKind::Decision,
+        kind: EntryKind::Fact(FactKind::Decision),
         ..candidate(1, "budget!")
     };
     assert_eq!(ranked("budget", &[candidate(2, "budget"), decided])[0], 1);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{float, has};
+use crate::engine::facts::FactKind;
 use crate::engine::ids::BlobId;
 use crate::engine::recall::entry::EntryKind;
 use crate::engine::recall::terms::{each, is_stop};
@@ -196,9 +197,9 @@ impl<'q> Question<'q> {
 /// What is said and decided is meant more often than what merely happened.
 fn of_kind(kind: EntryKind) -> f64 {
     match kind {
-        EntryKind::Decision => 1.1,
-        EntryKind::UserWords | EntryKind::Error => 1.05,
-        EntryKind::File | EntryKind::Command | EntryKind::Todo => 0.9,
+        EntryKind::Fact(FactKind::Decision | FactKind::Constraint) => 1.1,
+        EntryKind::UserWords | EntryKind::Fact(FactKind::Words | FactKind::Error) => 1.05,
+        EntryKind::Fact(_) => 0.9,
         EntryKind::Snapshot => 0.5,
         _ => 1.0,
     }
