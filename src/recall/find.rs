@@ -5,10 +5,13 @@
 
 use std::collections::HashMap;
 
+use serde_json::{Value, json};
+
 use super::{Recall, Trouble, Who, compute};
 use crate::engine::ids::{BlobId, LineageId, Reference};
 use crate::engine::recall::entry::EntryKind;
 use crate::engine::recall::rank::{self, Candidate, snippet};
+use crate::engine::recall::reference::shown;
 use crate::engine::recall::show::{self, Label, SNIPPET};
 use crate::engine::recall::terms;
 use crate::engine::recall::text::{passage, text};
@@ -45,6 +48,27 @@ pub struct Hit {
     pub at: Moment,
     /// What is shown of it.
     pub snippet: String,
+}
+
+impl Hit {
+    /// For a program to read; what it says only if that is asked for.
+    pub fn json(&self, content: bool) -> Value {
+        let mut told = json!({
+            "number": self.number,
+            "ref": shown(self.reference),
+            "kind": self.kind.name(),
+            "tool": self.tool,
+            "path": self.path,
+            "message": self.message,
+            "turn": self.turn,
+            "bytes": self.bytes,
+            "at": self.at.to_string(),
+        });
+        if let (true, Some(told)) = (content, told.as_object_mut()) {
+            told.insert("text".to_owned(), json!(self.snippet));
+        }
+        told
+    }
 }
 
 /// What was found, best first.

@@ -20,6 +20,19 @@ pub struct Gone {
     pub marks: u64,
 }
 
+impl Gone {
+    /// For a program to read.
+    pub fn json(&self, session: LineageId) -> serde_json::Value {
+        serde_json::json!({
+            "session": session.to_string(),
+            "marks": self.marks,
+            "branches": self.journal.branches,
+            "entries": self.journal.entries,
+            "blobs": self.journal.blobs,
+        })
+    }
+}
+
 impl Recall {
     /// Forgets a session.
     pub async fn forget(&self, session: LineageId) -> Result<Gone, Trouble> {

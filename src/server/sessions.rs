@@ -117,14 +117,7 @@ async fn show(State(admin): State<Arc<Admin>>, ordered: Ordered) -> Response<Bod
 async fn forget(State(admin): State<Arc<Admin>>, ordered: Ordered) -> Response<Body> {
     let forgotten = async {
         let session = ordered.session()?;
-        let gone = admin.recall.forget(session).await?;
-        Ok(json!({
-            "session": session.to_string(),
-            "marks": gone.marks,
-            "branches": gone.journal.branches,
-            "entries": gone.journal.entries,
-            "blobs": gone.journal.blobs,
-        }))
+        Ok(admin.recall.forget(session).await?.json(session))
     };
     answered(&admin, forgotten.await)
 }

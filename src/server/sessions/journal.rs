@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::query::Asked;
 use super::{Ordered, answered};
 use crate::engine::recall::reference;
-use crate::recall::{Hit, Trouble, Who};
+use crate::recall::{Trouble, Who};
 use crate::server::admin::Admin;
 use crate::server::problem::Problem;
 use crate::store::journal::Listing;
@@ -30,7 +30,7 @@ pub(super) async fn search(State(admin): State<Arc<Admin>>, ordered: Ordered) ->
         if let Some(query) = query {
             let found = admin.recall.recall(Who::Session(session), &query, limit);
             let found = found.await?;
-            let entries: Vec<Value> = found.hits.iter().map(|hit| told(hit, true)).collect();
+            let entries: Vec<Value> = found.hits.iter().map(|hit| hit.json(true)).collect();
             return Ok(json!({ "entries": entries, "more": found.more }));
         }
         let listing = Listing {
@@ -39,7 +39,7 @@ pub(super) async fn search(State(admin): State<Arc<Admin>>, ordered: Ordered) ->
             limit,
         };
         let shown = admin.recall.show(session, &listing, content).await?;
-        let entries: Vec<Value> = shown.entries.iter().map(|hit| told(hit, content)).collect();
+        let entries: Vec<Value> = shown.entries.iter().map(|hit| hit.json(content)).collect();
         Ok(json!({ "entries": entries, "next": shown.next }))
     };
     answered(&admin, found.await)
@@ -61,22 +61,4 @@ pub(super) async fn page(State(admin): State<Arc<Admin>>, ordered: Ordered) -> R
         Ok(json!({ "reference": page.reference, "page": page.page, "text": page.text }))
     };
     answered(&admin, shown.await)
-}
-
-fn told(hit: &Hit, content: bool) -> Value {
-    let mut told = json!({
-        "number": hit.number,
-        "ref": reference::shown(hit.reference),
-        "kind": hit.kind.name(),
-        "tool": hit.tool,
-        "path": hit.path,
-        "message": hit.message,
-        "turn": hit.turn,
-        "bytes": hit.bytes,
-        "at": hit.at.to_string(),
-    });
-    if let (true, Some(told)) = (content, told.as_object_mut()) {
-        told.insert("text".to_owned(), json!(hit.snippet));
-    }
-    told
 }
