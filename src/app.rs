@@ -22,6 +22,7 @@ use crate::compactor::{Compactor, Parts};
 use crate::config::{self, Config, Listen, StoreUrl};
 use crate::engine::measure;
 use crate::metrics::Metrics;
+use crate::recall::Recall;
 use crate::server::admin::{self, Admin};
 use crate::server::connection::Host;
 use crate::server::exchange::{Shared, Worker, exchange};
@@ -123,6 +124,7 @@ impl App {
         let places = Places::new(limits.connections, metrics.connections.clone());
         let admin_places = Places::new(ADMIN_CONNECTIONS, metrics.connections.clone());
         let base = base_of(&config.upstream)?;
+        let recall = Arc::new(Recall::new(store.clone(), metrics.clone()));
         let views = make_views(store, config, &surroundings, &base, &metrics).await?;
         let shared = Arc::new(Shared {
             limits: Limits {
@@ -138,6 +140,7 @@ impl App {
         let draining = CancellationToken::new();
         let admin = Arc::new(Admin {
             shared: shared.clone(),
+            recall,
             metrics_open: config.admin.metrics_open,
             listen: config.admin.listen.clone().unwrap_or(config.listen.clone()),
             token: surroundings.admin_token,
@@ -311,7 +314,8 @@ async fn tend(views: Arc<Views>) {
     }
 }
 
-async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartError> {
+/// The store that the configuration names.
+pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartError> {
     match &config.store.url {
         StoreUrl::Memory => Ok(Arc::new(Memory::new())),
         // Only a configuration made by hand names no folder.

@@ -24,7 +24,7 @@
 //! | kind | modules | may do |
 //! |---|---|---|
 //! | pure | [`wire`], [`engine`] | values in, values out: no I/O, clock or randomness |
-//! | shell | [`server`], [`views`], [`compactor`], [`store`], [`upstream`] | I/O, no decisions |
+//! | shell | [`server`], [`views`], [`compactor`], [`recall`], [`store`], [`upstream`] | I/O, no decisions |
 //! | edge | [`app`], [`cli`], [`config`], [`metrics`] | wiring |
 //! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
 //!
@@ -48,6 +48,7 @@ pub mod compactor;
 pub mod config;
 pub mod engine;
 pub mod metrics;
+pub mod recall;
 pub mod server;
 pub mod sim;
 pub mod store;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, serve, sim};
+use longhaul::cli::{check, journal, serve, sessions, sim};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -29,6 +29,10 @@ enum Command {
     Check(check::CheckArgs),
     /// Run the simulated upstream on its own, for trying an agent offline
     Sim(sim::SimArgs),
+    /// Look into the store: sessions, how they went, what hands one on
+    Sessions(sessions::SessionsArgs),
+    /// Look into the store: what views have left out
+    Journal(journal::JournalArgs),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +47,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => serve::run(arguments.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Check(args)) => Ok(check::run(args)?),
+        Some(Command::Sessions(args)) => sessions::run(args),
+        Some(Command::Journal(args)) => journal::run(args),
         Some(Command::Sim(args)) => tokio::runtime::Runtime::new()
             .context("cannot start the runtime")?
             .block_on(sim::run(args))

@@ -4,11 +4,15 @@
 //! into an exit code: 0 fine, 1 runtime failure, 2 bad usage or configuration.
 
 pub mod check;
+mod desk;
+pub mod journal;
 mod logs;
 mod overrides;
 pub mod serve;
+pub mod sessions;
 pub mod sim;
 
+pub use desk::StoreArgs;
 pub use overrides::OverrideArgs;
 
 /// The exit code for bad usage or configuration.

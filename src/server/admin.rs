@@ -19,13 +19,16 @@ use tokio_util::sync::CancellationToken;
 use super::compact::compact;
 use super::connection::Peer;
 use super::exchange::Shared;
-use super::guard;
+use super::{guard, mcp, sessions};
 use crate::config::Listen;
+use crate::recall::Recall;
 
 /// What the admin surface needs.
 pub struct Admin {
     /// What the workers share.
     pub shared: Arc<Shared>,
+    /// What gets back what views have left out.
+    pub recall: Arc<Recall>,
     /// Whether `/metrics` needs no token.
     pub metrics_open: bool,
     /// The address it listens on, as it is configured.
@@ -49,7 +52,9 @@ pub fn surface(admin: Arc<Admin>) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/longhaul/sessions/{id}/compact", post(compact))
-        .with_state(admin)
+        .with_state(admin.clone())
+        .merge(sessions::routes(admin.clone()))
+        .merge(mcp::route(admin))
 }
 
 async fn alive(State(admin): State<Arc<Admin>>) -> Response<Body> {

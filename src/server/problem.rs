@@ -40,12 +40,11 @@ impl From<Refusal> for Problem {
 impl From<Trouble> for Problem {
     fn from(trouble: Trouble) -> Self {
         let status = match &trouble {
-            Trouble::UnknownReference
-            | Trouble::UnknownSession(_)
-            | Trouble::NotKept
-            | Trouble::NoPage { .. } => StatusCode::NOT_FOUND,
+            Trouble::UnknownReference | Trouble::UnknownSession(_) | Trouble::NotKept => {
+                StatusCode::NOT_FOUND
+            }
             Trouble::Ambiguous { .. } => StatusCode::CONFLICT,
-            Trouble::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Trouble::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Trouble::Store(StoreError::Slow(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Trouble::Store(StoreError::Failed(_)) | Trouble::Damaged(_) | Trouble::Bug => {
                 StatusCode::INTERNAL_SERVER_ERROR

@@ -11,6 +11,7 @@
 
 pub mod journal;
 mod memory;
+mod moment;
 mod pack;
 mod pending;
 mod report;

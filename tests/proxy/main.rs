@@ -29,6 +29,7 @@ mod headers;
 mod http2_listener;
 mod http2_upstream;
 mod identity;
+mod journal;
 mod limits;
 mod observed;
 mod patience;

@@ -166,9 +166,8 @@ mod tests {
             (json!({"querry": "a"}), "it takes query, limit"),
         ];
         for (given, expected) in rows {
-            let wrong = arguments(given).and_then(|given| {
-                given.text("query", 10).map(str::to_owned)
-            });
+            let wrong =
+                arguments(given).and_then(|given| given.text("query", 10).map(str::to_owned));
             let wrong = wrong.unwrap_err().to_string();
             assert!(wrong.contains(expected), "{wrong}");
         }

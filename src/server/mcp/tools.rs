@@ -94,7 +94,7 @@ impl Tools {
         let query = given.text("query", LONGEST_QUERY)?;
         let limit = given.number("limit", RESULTS, 1..=MOST_RESULTS)?;
         let found = self.admin.recall.recall(who, query, limit).await?;
-        Ok(found.text(query))
+        Ok(found.text())
     }
 
     async fn expand(

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
@@ -9,6 +10,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use longhaul::app::{App, Surroundings};
 use longhaul::clock::Clock;
 use longhaul::config::{Config, Flags, Sources, load};
+use longhaul::store::Store;
 use tokio::sync::oneshot;
 
 use super::Client;
@@ -74,7 +76,27 @@ impl Proxy {
             .config
     }
 
-    fn start(mut config: Config, clock: Clock) -> Self {
+    /// In front of `upstream`, on a store of the test's own and with this admin
+    /// token.
+    pub fn on(store: Arc<dyn Store>, upstream: &str, file: &str, token: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Self::config(upstream, file, folder.path());
+        let mut proxy = Self::start_with(config, Clock::default(), Some(store), token);
+        proxy.folder = Some(folder);
+        proxy
+    }
+
+    fn start(config: Config, clock: Clock) -> Self {
+        Self::start_with(config, clock, None, None)
+    }
+
+    fn start_with(
+        mut config: Config,
+        clock: Clock,
+        store: Option<Arc<dyn Store>>,
+        token: Option<&str>,
+    ) -> Self {
+        let token = token.map(str::to_owned);
         config.workers.get_or_insert(1);
         let named = config.summarizer.api_key_env.is_some();
         let (stop, stopped) = oneshot::channel();
@@ -87,12 +109,16 @@ impl Proxy {
             runtime.block_on(async {
                 let proxies = Matcher::builder().build();
                 let surroundings = Surroundings {
-                    admin_token: None,
+                    admin_token: token,
                     summarizer_key: named.then(|| "of-the-operator".to_owned()),
                     proxies,
                     clock,
                 };
-                let app = App::start(&config, surroundings).await.unwrap();
+                let app = match store {
+                    None => App::start(&config, surroundings).await,
+                    Some(store) => App::start_on(store, &config, surroundings).await,
+                };
+                let app = app.unwrap();
                 started.send((app.address(), app.admin_address())).unwrap();
                 let stop = async { drop(stopped.await) };
                 app.run(stop).await;

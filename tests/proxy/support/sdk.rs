@@ -21,12 +21,21 @@ pub struct Sdk {
 
 impl Sdk {
     pub fn python() -> Self {
-        let source = sources("python");
+        Self::in_python("python", "session.py")
+    }
+
+    /// The official SDK of the protocol that the tools speak.
+    pub fn mcp() -> Self {
+        Self::in_python("mcp", "tools.py")
+    }
+
+    fn in_python(folder: &str, script: &str) -> Self {
+        let source = sources(folder);
         let requirements = source.join("requirements.txt");
         let version = run(Command::new("python3").arg("-VV"));
         let pins = fs::read(&requirements).unwrap();
         // What is installed is compiled for one version of the language.
-        let folder = installed("python", &[&pins, &version.stdout], |folder| {
+        let folder = installed(folder, &[&pins, &version.stdout], |folder| {
             let pip = |python: &Path| {
                 let mut command = Command::new(python);
                 command.args(["-m", "pip", "install", "--quiet", "--no-input"]);
@@ -54,7 +63,7 @@ impl Sdk {
         let packages = folder.join("packages");
         Self {
             program: if own.exists() { own } else { "python3".into() },
-            script: source.join("session.py"),
+            script: source.join(script),
             variables: if packages.exists() {
                 vec![("PYTHONPATH", packages.into_os_string())]
             } else {
@@ -89,6 +98,16 @@ impl Sdk {
 
     /// Runs these checks, or all; the lines it printed.
     pub fn session(&self, base: &str, simulator: &str, checks: &[&str]) -> Vec<String> {
+        let variables = [
+            ("ANTHROPIC_BASE_URL", base),
+            ("ANTHROPIC_API_KEY", KEY),
+            ("SIM_URL", simulator),
+        ];
+        self.run(&variables, checks)
+    }
+
+    /// Runs the script with these variables; the lines it printed.
+    pub fn run(&self, variables: &[(&str, &str)], checks: &[&str]) -> Vec<String> {
         let mut command = Command::new(&self.program);
         command.arg(&self.script).args(checks);
         // Settings of whoever runs the tests would reach the SDK.
@@ -100,9 +119,7 @@ impl Sdk {
         }
         command
             .envs(self.variables.iter().cloned())
-            .env("ANTHROPIC_BASE_URL", base)
-            .env("ANTHROPIC_API_KEY", KEY)
-            .env("SIM_URL", simulator)
+            .envs(variables.iter().copied())
             .env("PYTHONIOENCODING", "utf-8")
             .env("PYTHONDONTWRITEBYTECODE", "1");
         let output = run(&mut command);

@@ -1,0 +1,139 @@
+//! `longhaul sessions` and `longhaul journal`, on the files of a proxy.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use longhaul::store::sqlite;
+use serde_json::Value;
+
+use super::stock::{Stocked, put, wait, work};
+
+fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(arguments)
+        .env("LONGHAUL_DATA_DIR", folder)
+        .output()
+        .unwrap()
+}
+
+fn told(folder: &Path, arguments: &[&str]) -> String {
+    let output = longhaul(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn wrong(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let output = longhaul(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+    assert!(output.stdout.is_empty());
+    errors
+}
+
+/// A folder with sessions of two tenants, as a proxy leaves it behind, or still
+/// has it open.
+fn stocked() -> (tempfile::TempDir, Stocked, Stocked) {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = wait(async {
+        let opened = sqlite::open(folder.path(), Duration::from_secs(20)).await;
+        let own = put(&*opened.store, "a", &work("alpha"), 1_000).await;
+        let other = put(&*opened.store, "b", &work("omega"), 2_000).await;
+        opened.store.close().await.unwrap();
+        (own, other)
+    });
+    (folder, sessions.0, sessions.1)
+}
+
+#[test]
+fn sessions_are_listed_and_shown() {
+    let (folder, own, other) = stocked();
+    let folder = folder.path();
+    let (own, other) = (own.id.to_string(), other.id.to_string());
+    let table = told(folder, &["sessions"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("ID"), "{table}");
+    assert!(
+        lines[1].starts_with(&other) && lines[2].starts_with(&own),
+        "{table}"
+    );
+    let json: Value =
+        serde_json::from_str(&told(folder, &["sessions", "--json", "--limit", "1"])).unwrap();
+    assert_eq!(json["sessions"].as_array().map(Vec::len), Some(1));
+    for given in [own.as_str(), &own[..10], &own.to_uppercase()] {
+        let shown = told(folder, &["sessions", "show", given]);
+        assert!(
+            shown.contains(&own) && shown.contains("claude-opus-5-5"),
+            "{shown}"
+        );
+    }
+    let json: Value =
+        serde_json::from_str(&told(folder, &["sessions", "show", &own, "--json"])).unwrap();
+    assert_eq!(json["timeline"][0]["messages"], 9);
+}
+
+#[test]
+fn the_journal_is_searched_shown_and_exported() {
+    let (folder, own, _) = stocked();
+    let folder = folder.path();
+    let id = own.id.to_string();
+    for session in [id.as_str(), "label-1000"] {
+        let found = told(folder, &["journal", "search", session, "QUUX_RETRY_BUDGET"]);
+        assert!(
+            found.contains("u32 = 17") && !found.contains("omega"),
+            "{found}"
+        );
+    }
+    let listed = told(folder, &["journal", "show", &id, "--kind", "decision"]);
+    assert!(listed.contains("token bucket"), "{listed}");
+    let page = told(
+        folder,
+        &["journal", "show", &id, &own.block(2, 0), "--page", "2"],
+    );
+    assert!(page.contains("page 2 of"), "{page}");
+    let export = longhaul(folder, &["journal", "export", &id]);
+    assert!(export.stdout.trim_ascii_end() == own.messages);
+    let text = told(folder, &["sessions", "handoff", &id]);
+    assert!(text.contains("Port the scheduler of alpha"), "{text}");
+}
+
+#[test]
+fn a_session_is_deleted_and_another_is_not() {
+    let (folder, own, other) = stocked();
+    let folder = folder.path();
+    let (own, other) = (own.id.to_string(), other.id.to_string());
+    let gone = told(folder, &["sessions", "delete", &own]);
+    assert!(gone.contains("is forgotten: 1 marks"), "{gone}");
+    assert!(wrong(folder, &["sessions", "show", &own], 1).contains("no session"));
+    assert!(wrong(folder, &["journal", "export", &own], 1).contains("no session"));
+    told(folder, &["sessions", "show", &other]);
+}
+
+#[test]
+fn what_is_not_there_is_said_and_nothing_is_begun() {
+    let (folder, own, _) = stocked();
+    let empty = tempfile::tempdir().unwrap();
+    let none = wrong(empty.path(), &["sessions"], 1);
+    assert!(none.contains("there is no store in"), "{none}");
+    assert!(std::fs::read_dir(empty.path()).unwrap().next().is_none());
+    let folder = folder.path();
+    let unknown = wrong(folder, &["sessions", "show", "nobody"], 1);
+    assert!(
+        unknown.contains("no session \"nobody\" is known"),
+        "{unknown}"
+    );
+    let id = own.id.to_string();
+    let reference = format!("lh-{}", "0".repeat(20));
+    let unknown = wrong(folder, &["journal", "show", &id, &reference], 1);
+    assert!(
+        unknown.contains("nothing is known under this reference"),
+        "{unknown}"
+    );
+    let memory = wrong(folder, &["sessions", "--store", "memory"], 2);
+    assert!(memory.contains("store.url is \"memory\""), "{memory}");
+    wrong(folder, &["sessions", "--store", "nonsense"], 2);
+    wrong(folder, &["sessions", "--limit", "0"], 2);
+    wrong(folder, &["journal"], 2);
+    wrong(folder, &["journal", "show", &id, "--kind", "nonsense"], 2);
+}
