@@ -1,6 +1,6 @@
 //! Where each strategy starts the tail, and what holds wherever it does.
 
-use super::{Split, Strategy as By, cut, latest};
+use super::{Split, Strategy as By, cut, latest, shows_more};
 use crate::config::Ratio;
 use crate::engine::conversation::Conversation;
 use crate::engine::properties::{body, history};
@@ -73,6 +73,33 @@ fn fraction(percent: u32) -> Split {
 
 fn user_messages(words: u64, turn_budget: u64) -> Split {
     by(By::UserMessages { words, turn_budget })
+}
+
+#[test]
+fn live_turns_stay_whatever_they_weigh_and_more_of_them_are_noticed() {
+    // Four turns: they begin with messages 1, 6, 10 and 12, the first with the head.
+    let rows = [
+        (1, Some(11)),
+        (2, Some(10)),
+        (3, Some(6)),
+        (4, None),
+        (9, None),
+    ];
+    for (turns, expected) in rows {
+        let found = picked(TALK, &[(7, 1_000_000)], &Split::live(turns));
+        assert_eq!(found, expected, "{turns}");
+        with(&talk(TALK), |conversation| {
+            assert_eq!(shows_more(conversation, 0, turns), expected.is_some());
+            assert!(!shows_more(conversation, 12, turns));
+        });
+    }
+    with(&talk(TALK), |conversation| {
+        assert!(shows_more(conversation, 5, 3), "message 6 begins the third");
+        assert!(
+            !shows_more(conversation, 6, 3),
+            "it is the first that is shown"
+        );
+    });
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! When the journal style hides old turns.
 //!
-//! What is older than the turns it keeps is of no more use in the view, so it
-//! goes as soon as that pays, however small the view still is, and in batches,
-//! because each writes the whole tail once more. While the view is small no more
-//! may be at stake than for clearing. Results in the turns that stay are cleared
-//! and trimmed as in the other style. Where all that does not come down to the
-//! floor, and the conversation has come to where a summary would be taken, fewer
-//! turns stay.
+//! What is older than the turns it keeps has no place in the view, so it goes when
+//! that pays, however small the view still is, and in batches, because each
+//! writes the whole tail once more. Results in the turns that stay are cleared and
+//! trimmed as in the other style. Where all that does not come down to the floor,
+//! and the conversation has come to where a summary would be taken, fewer turns
+//! stay.
 
 use super::choice::{Chosen, Closing, Offer, Worth};
 use super::decision::{Closes, Rest};
+use super::rates::gain;
 use super::{Situation, Urge};
 
 impl Situation {
@@ -54,13 +54,22 @@ pub(super) fn settle(
     };
     let old_turns = closed(offer.old_turns, Closes::OldTurns);
     let more = closed(offer.more, Closes::More).filter(|_| situation.shortens() || forced);
-    let affordable = |chosen: &Chosen| chosen.loss(worth) <= situation.course.stake().max(0);
-    let pays = |chosen: &Chosen| forced || (chosen.gain > 0 && (full || affordable(chosen)));
-    let gain = old_turns.as_ref().map(|(chosen, _)| chosen.gain);
+    // Old turns grow from nothing, so they were carried along at half of their
+    // size, about, since the last pass: what that has cost must come to what it
+    // costs to be rid of them, or batch would follow batch.
+    let carried = (situation.course.since_pass / 2).clamp(1, worth.horizon.max(1));
+    let pays = |chosen: &Chosen| {
+        let Chosen {
+            frees, rewrites, ..
+        } = *chosen;
+        let so_far = gain(&worth.rates, worth.cache, frees, rewrites, carried);
+        forced || so_far.min(chosen.gain) > 0
+    };
+    let most = old_turns.as_ref().map(|(chosen, _)| chosen.gain);
     let first = match old_turns.clone().filter(|(chosen, _)| pays(chosen)) {
         Some(paying) => Ok(paying),
         // Nothing is cleared from a view that is small, while it is cached.
-        None if urge == Urge::IfItPays && !full => Err(match gain {
+        None if urge == Urge::IfItPays && !full => Err(match most {
             Some(gain) => Rest::DoesNotPay { gain },
             None => Rest::TooLittle { frees: 0 },
         }),
@@ -77,3 +86,7 @@ pub(super) fn settle(
         .filter(|(chosen, _)| chosen.gain > 0 || unavoidable)
         .map_or(first, Ok)
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

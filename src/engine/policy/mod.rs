@@ -419,4 +419,4 @@ fn enough(chosen: Chosen, at_least: u64) -> Result<Chosen, Rest> {
 
 #[cfg(test)]
 #[path = "policy_tests.rs"]
-mod tests;
+mod policy_tests;

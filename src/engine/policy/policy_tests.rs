@@ -4,7 +4,7 @@ use super::*;
 
 /// A conversation of so many tokens, in equal messages, of which most can go.
 /// The window is of 100,000: clear at 60,000, hard at 95,000, floor 35,000.
-fn offer(size: u64) -> Offer {
+pub(super) fn offer(size: u64) -> Offer {
     let messages = usize::try_from(size / 1_000).unwrap();
     let item = |message: usize| Item {
         message,
@@ -27,7 +27,7 @@ fn offer(size: u64) -> Offer {
 }
 
 /// What a read costs, in thousandths of input.
-fn rates(read: u64) -> Rates {
+pub(super) fn rates(read: u64) -> Rates {
     Rates {
         input: 1_000_000,
         write: 1_250_000,
@@ -36,13 +36,13 @@ fn rates(read: u64) -> Rates {
 }
 
 /// A lineage that has spent this many dollars.
-fn spent(dollars: i128) -> Course {
+pub(super) fn spent(dollars: i128) -> Course {
     let mut course = Course::default();
     course.billed(dollars * 1_000_000_000_000, 0);
     course
 }
 
-fn situation(course: &Course) -> Situation {
+pub(super) fn situation(course: &Course) -> Situation {
     Situation {
         size: 62_000,
         expected: 0,
@@ -123,7 +123,7 @@ const ROWS: &[Row] = &[
     ("refused by upstream", |s| { (s.asked, s.size) = (Some(Ask::Reactive), 50_000); }, "Reactive"),
 ];
 
-fn thrash(course: &mut Course) {
+pub(super) fn thrash(course: &mut Course) {
     for _ in 0..3 {
         course.passed(true);
         course.goes_on();

@@ -69,3 +69,7 @@ impl Survey<'_> {
         self.saved_by(segment, &self.messages(arrivals))
     }
 }
+
+#[cfg(test)]
+#[path = "batches_tests.rs"]
+mod tests;

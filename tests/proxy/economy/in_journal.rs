@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::figures::Figures;
-use super::play::Stage;
+use super::play::{Run, Stage};
 use super::policy::Policy;
 use super::session::{self, Session};
 use super::setting::{IN_JOURNAL, SMALL_JOURNAL, Setting};
@@ -31,15 +31,30 @@ fn selection() -> Vec<(Session, Vec<Setting>)> {
     all.map(|session| (session, IN_JOURNAL.to_vec())).collect()
 }
 
-fn play(session: &Session, setting: &Setting) -> Outcome {
+/// A session under each setting, and once for each model without a proxy.
+fn play_all(session: &Session, settings: &[Setting]) -> Vec<Outcome> {
     let stage = Stage::new();
-    let none = stage.play(session, Policy::None, setting);
-    let budget = setting.budget(&none);
+    let mut plain: Vec<(&str, Run)> = Vec::new();
+    let mut outcomes = Vec::new();
+    for setting in settings {
+        let known = plain.iter().position(|(model, _)| *model == setting.model);
+        let at = known.unwrap_or_else(|| {
+            let run = stage.play(session, Policy::None, setting);
+            plain.push((setting.model, run));
+            plain.len() - 1
+        });
+        outcomes.push(play(&stage, session, setting, &plain[at].1));
+    }
+    outcomes
+}
+
+fn play(stage: &Stage, session: &Session, setting: &Setting, none: &Run) -> Outcome {
+    let budget = setting.budget(none);
     let run = stage.play(session, Policy::Longhaul(budget), setting);
     let what = format!("{}, {}", session.name, setting.name());
     assert_eq!(run.summaries, 0, "{what}: somebody was asked for a summary");
     assert!(!run.unexplained, "{what}: a break nobody can explain");
-    let [without, with] = [&none, &run].map(|run| Figures::new(run, &none, setting.model, budget));
+    let [without, with] = [none, &run].map(|run| Figures::new(run, none, setting.model, budget));
     assert_eq!(with.refusals, 0, "{what}: {:?}", run.refusals);
     assert_eq!(with.over_budget, 0, "{what}: over the budget");
     assert_eq!(with.stray_breaks, 0, "{what}: a break without a pass");
@@ -52,10 +67,8 @@ fn sessions_in_the_journal_style_come_to_their_end() {
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((session, settings)) = selection.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for setting in settings {
-                let outcome = play(session, setting);
-                outcomes.lock().unwrap().push(outcome);
-            }
+            let played = play_all(session, settings);
+            outcomes.lock().unwrap().extend(played);
         }
     };
     std::thread::scope(|scope| {
