@@ -29,6 +29,7 @@ use longhaul::engine::cache_marks::Basis;
 use longhaul::engine::conversation::Conversation;
 use longhaul::engine::measure::{BUDGET, Counter, Size, raw_base};
 use longhaul::engine::overlay::Overlay;
+use longhaul::engine::recall::telling::Telling;
 use longhaul::engine::split::Split;
 use longhaul::engine::tiers::{Clears, Settings, Survey};
 use longhaul::engine::view::{Recipe, View};

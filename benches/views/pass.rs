@@ -13,6 +13,7 @@ use longhaul::engine::measure::{BUDGET, raw_prompt};
 use longhaul::engine::overlay::{Origin, Overlay, Segment};
 use longhaul::engine::policy::{Cache, Course, Decision, Pass, Rates, Situation, Watermarks};
 use longhaul::engine::policy::{Offer, decide};
+use longhaul::engine::recall::telling::Telling;
 use longhaul::engine::reduce::Draft;
 use longhaul::engine::split::Split;
 use longhaul::engine::tiers::{Batches, Clears, Settings, Survey, Trims};
@@ -121,7 +122,8 @@ impl Task {
         let pass = self.decide(&survey);
         let arrivals = survey.arrivals(body.messages().len().saturating_sub(2));
         let size = self.situation.size;
-        let close = Batches::default().close(pass.closes);
+        let none = Batches::default();
+        let close = none.close(pass.closes);
         let draft = survey.draft(&pass.take, close, arrivals, pass.must_reach, size);
         draft.unwrap()
     }

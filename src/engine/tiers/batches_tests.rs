@@ -6,6 +6,7 @@ use crate::engine::chain;
 use crate::engine::conversation::Conversation;
 use crate::engine::overlay::{Origin, Overlay};
 use crate::engine::pinned;
+use crate::engine::recall::telling::Telling;
 use crate::engine::reduce::Draft;
 use crate::wire::body::Body;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ fn settings(live_turns: usize) -> Settings {
             errors: 2,
         }),
         max_segments: 3,
-        archives: true,
+        archives: Some(Telling::default()),
         live_turns: Some(live_turns),
         ..Settings::default()
     }
@@ -112,7 +113,7 @@ fn without_the_style_or_without_a_journal_there_is_nothing_to_hide() {
     let none = Overlay::default();
     for change in [
         (|settings| settings.live_turns = None) as fn(&mut Settings),
-        |settings| settings.archives = false,
+        |settings| settings.archives = None,
     ] {
         let mut settings = settings(1);
         change(&mut settings);

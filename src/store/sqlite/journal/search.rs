@@ -137,8 +137,8 @@ impl Journal {
         listing: &Listing,
     ) -> Result<Vec<EntryRow>, StoreError> {
         let kinds = match &listing.kinds[..] {
-            [] => &EntryKind::ALL[..],
-            kinds => kinds,
+            [] => EntryKind::all().collect(),
+            kinds => kinds.to_vec(),
         };
         let mut questions = Vec::new();
         for shown in self.shown(scope).await? {
