@@ -12,19 +12,31 @@
     reason = "helpers of tests say what they expect, as tests do"
 )]
 
+#[path = "store/journal_support.rs"]
+mod journal_support;
 #[path = "store/support.rs"]
 mod support;
 
+#[path = "store/archiving.rs"]
+mod archiving;
 #[path = "store/background.rs"]
 mod background;
+#[path = "store/branches.rs"]
+mod branches;
 #[path = "store/cancelled.rs"]
 mod cancelled;
 #[path = "store/collecting.rs"]
 mod collecting;
 #[path = "store/damage.rs"]
 mod damage;
+#[path = "store/entries.rs"]
+mod entries;
+#[path = "store/forgetting.rs"]
+mod forgetting;
 #[path = "store/formats.rs"]
 mod formats;
+#[path = "store/journal_model.rs"]
+mod journal_model;
 #[path = "store/killed.rs"]
 mod killed;
 #[path = "store/model.rs"]

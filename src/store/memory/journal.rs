@@ -76,9 +76,11 @@ impl All {
             if let Some((_, found)) = versions.last() {
                 return Some(&found.folded);
             }
-            let parent = held.branch.parent;
-            let parent = parent.filter(|(_, common)| message < *common);
-            next = parent.map(|(id, common)| (id, common.min(as_of)));
+            let parent = held
+                .branch
+                .parent
+                .map(|(id, common)| (id, common.min(as_of)));
+            next = parent.filter(|(_, as_of)| message < *as_of);
         }
         None
     }

@@ -1,33 +1,38 @@
-//! `journal.db`: content that views have left out, packed.
+//! `journal.db`: what views have left out, packed and with its index.
 //!
 //! A file of its own, so that its load and its size, which are far larger, do
-//! not touch the marks, and damage to one is not damage to both.
+//! not touch the marks, and damage to one is not damage to both. All that is
+//! written goes through one lane, and every transaction locks other processes
+//! out before it looks at anything, so that a branch is found and grown in one.
 
-use std::collections::HashSet;
+mod append;
+mod archive;
+mod branches;
+mod forget;
+mod many;
+mod pieces;
+mod recall;
+mod search;
+
 use std::io;
 use std::sync::Arc;
 
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{Connection, Error, Row};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Error, Row};
 
 use super::database::{Database, Purpose};
 use super::lane::Lane;
-use super::readers::Readers;
-use super::rows::{digest, number};
-use super::write::BEGIN;
-use crate::engine::ids::BlobId;
-use crate::store::pack::{pack, unpack};
-use crate::store::{Moment, StoreError, rule};
+use super::readers::{Question, Readers};
+use crate::engine::ids::{BlobId, LineageId, Reference};
+use crate::store::journal::{
+    self as contract, Archive, Branch, Entry, EntryRow, Extent, Forgotten, Kept, Listing, Match,
+    Referred, Scope, Trace,
+};
+use crate::store::pack::unpack;
+use crate::store::{Answer, Moment, StoreError};
 
 /// Content is read when somebody asks for it back, which is rare.
 const READERS: usize = 2;
-
-const PRESENT: &str = "SELECT id FROM blobs WHERE id = ?1";
-
-const PUT: &str = "INSERT INTO blobs (id, used_at, size, body) VALUES (?1, ?2, ?3, ?4) \
-    ON CONFLICT (id) DO UPDATE SET used_at = max(used_at, excluded.used_at)";
-
-const TOUCH: &str = "UPDATE blobs SET used_at = max(used_at, ?2) WHERE id = ?1";
 
 /// The file, open.
 pub(super) struct Journal {
@@ -57,7 +62,7 @@ impl Journal {
         let blobs = blobs.to_vec();
         self.lane
             .run(Purpose::Durable, async move |connection| {
-                put(connection, &blobs, now).await
+                pieces::put_alone(connection, blobs, now).await
             })
             .await
     }
@@ -76,6 +81,18 @@ impl Journal {
             .map_err(|error| self.database.damaged(&error.to_string()))
     }
 
+    /// What a question finds, each row as what it stands for.
+    async fn read<T>(
+        &self,
+        question: Question,
+        from: impl Fn(&SqliteRow) -> Result<T, Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let patience = self.database.timeout();
+        let rows = self.readers.rows_within(patience, question).await?;
+        let read: Result<_, _> = rows.iter().map(from).collect();
+        read.map_err(|error| self.database.damaged(&error.to_string()))
+    }
+
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         self.database.close();
         self.readers.close().await;
@@ -83,52 +100,68 @@ impl Journal {
     }
 }
 
-async fn put(
-    connection: &mut SqliteConnection,
-    blobs: &[(BlobId, Vec<u8>)],
-    now: Moment,
-) -> Result<(), Error> {
-    // Packing takes longer than anything else here, so it is done before others
-    // are locked out, and only for what is new.
-    let mut present = HashSet::new();
-    for (id, _) in blobs {
-        let question = sqlx::query(PRESENT).bind(id.as_bytes().as_slice());
-        if let Some(row) = question.fetch_optional(&mut *connection).await? {
-            present.insert(digest(row.try_get(0)?, BlobId::from_slice)?);
-        }
+impl contract::Journal for Journal {
+    fn archive<'a>(
+        &'a self,
+        trace: &'a Trace,
+        archive: &'a Archive,
+        now: Moment,
+    ) -> Answer<'a, LineageId> {
+        Box::pin(self.put_away(trace, archive, now))
     }
-    let mut packed = Vec::with_capacity(blobs.len());
-    for (id, content) in blobs {
-        let body = if present.contains(id) {
-            None
-        } else {
-            let body = pack(content).map_err(|error| Error::Encode(error.into()))?;
-            Some(body)
-        };
-        packed.push((id, content, body));
+
+    fn append<'a>(
+        &'a self,
+        trace: &'a Trace,
+        entries: &'a [Entry],
+        now: Moment,
+    ) -> Answer<'a, u64> {
+        Box::pin(self.append_all(trace, entries, now))
     }
-    let mut transaction = connection.begin_with(BEGIN).await?;
-    for (id, content, body) in packed {
-        let touched = sqlx::query(TOUCH)
-            .bind(id.as_bytes().as_slice())
-            .bind(now.0)
-            .execute(&mut *transaction)
-            .await?;
-        if touched.rows_affected() > 0 {
-            continue;
-        }
-        let body = match body {
-            Some(body) => body,
-            // It was collected in between.
-            None => pack(content).map_err(|error| Error::Encode(error.into()))?,
-        };
-        sqlx::query(PUT)
-            .bind(id.as_bytes().as_slice())
-            .bind(now.0)
-            .bind(number(rule::packed_bytes(body.len())))
-            .bind(body)
-            .execute(&mut *transaction)
-            .await?;
+
+    fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {
+        Box::pin(self.stands_for(reference))
     }
-    transaction.commit().await
+
+    fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
+        Box::pin(self.named(id))
+    }
+
+    fn children(&self, id: LineageId, behind: u32, limit: u32) -> Answer<'_, Vec<Branch>> {
+        Box::pin(self.left(id, behind, limit))
+    }
+
+    fn branches(&self, before: Option<Moment>, limit: u32) -> Answer<'_, Vec<Branch>> {
+        Box::pin(self.newest(before, limit))
+    }
+
+    fn matching<'a>(&'a self, scope: &'a Scope, terms: &'a [String]) -> Answer<'a, Vec<Match>> {
+        Box::pin(self.find(scope, terms))
+    }
+
+    fn entries<'a>(&'a self, numbers: &'a [i64]) -> Answer<'a, Vec<EntryRow>> {
+        Box::pin(self.rows(numbers))
+    }
+
+    fn list<'a>(&'a self, scope: &'a Scope, listing: &'a Listing) -> Answer<'a, Vec<EntryRow>> {
+        Box::pin(self.listed(scope, listing))
+    }
+
+    fn kept<'a>(
+        &'a self,
+        scope: &'a Scope,
+        messages: (u32, u32),
+        as_of: Option<u32>,
+    ) -> Answer<'a, Vec<Kept>> {
+        Box::pin(self.messages(scope, messages, as_of))
+    }
+
+    fn forget(&self, id: LineageId) -> Answer<'_, Forgotten> {
+        let always = Moment(i64::MAX);
+        Box::pin(self.forget_branch(id, always, always))
+    }
+
+    fn extent(&self) -> Answer<'_, Extent> {
+        Box::pin(self.size())
+    }
 }

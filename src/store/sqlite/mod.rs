@@ -136,7 +136,10 @@ impl Store for SqliteStore {
     }
 
     fn journal(&self) -> &dyn super::journal::Journal {
-        &self.memory
+        match &self.journal {
+            Some(journal) => journal,
+            None => self.memory.journal(),
+        }
     }
 
     fn sessions(&self) -> &dyn Sessions {

@@ -14,8 +14,12 @@ pub(super) const STATE: &[&str] = &[
     include_str!("schema/state_2.sql"),
 ];
 
-/// Content that views have left out.
-pub(super) const JOURNAL: &[&str] = &[include_str!("schema/journal_1.sql")];
+/// Content that views have left out; then the branches it belongs to, and what
+/// it is found by.
+pub(super) const JOURNAL: &[&str] = &[
+    include_str!("schema/journal_1.sql"),
+    include_str!("schema/journal_2.sql"),
+];
 
 /// How a file's format compares.
 #[derive(Debug, PartialEq, Eq)]

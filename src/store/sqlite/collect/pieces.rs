@@ -1,5 +1,5 @@
-//! Packed pieces, blobs and segments alike: old ones go, and past a limit those
-//! least recently used.
+//! Packed pieces, segments and those blobs that no branch needs alike: old ones
+//! go, and past a limit those least recently used.
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Error, Row};
@@ -19,18 +19,22 @@ pub(super) struct Pieces {
 }
 
 macro_rules! pieces {
-    ($table:literal) => {
+    ($table:literal, $only:literal) => {
         Pieces {
             remove_old: concat!(
                 "DELETE FROM ",
                 $table,
                 " WHERE rowid IN (SELECT rowid FROM ",
                 $table,
-                " WHERE used_at < ?1 ORDER BY used_at LIMIT ?2)"
+                " WHERE used_at < ?1",
+                $only,
+                " ORDER BY used_at LIMIT ?2)"
             ),
             oldest: concat!(
                 "SELECT id, size FROM ",
                 $table,
+                " WHERE used_at < ?2",
+                $only,
                 " ORDER BY used_at, id LIMIT ?1"
             ),
             remove: concat!("DELETE FROM ", $table, " WHERE id = ?1"),
@@ -38,8 +42,8 @@ macro_rules! pieces {
     };
 }
 
-pub(super) static BLOBS: Pieces = pieces!("blobs");
-pub(super) static SEGMENTS: Pieces = pieces!("segments");
+pub(super) static BLOBS: Pieces = pieces!("blobs", " AND linked = 0");
+pub(super) static SEGMENTS: Pieces = pieces!("segments", "");
 
 impl Pieces {
     /// Removes those not used since a moment; how many.
@@ -66,18 +70,21 @@ impl Pieces {
         }
     }
 
-    /// Removes those not used for longest until so many bytes are free, as far
-    /// as there are any; how many, and the bytes that freed.
+    /// Removes those not used for longest, nor since a moment, until so many
+    /// bytes are free, as far as there are any; how many, and the bytes that
+    /// freed.
     pub(super) async fn free(
         &'static self,
         lane: &Lane,
         excess: u64,
+        since: Moment,
     ) -> Result<(u64, u64), StoreError> {
         let (mut all, mut bytes) = (0, 0);
         while bytes < excess {
             let left = excess - bytes;
-            let work =
-                async move |connection: &mut SqliteConnection| self.step(connection, left).await;
+            let work = async move |connection: &mut SqliteConnection| {
+                self.step(connection, left, since).await
+            };
             let (removed, freed) = lane.run_within(UNHURRIED, Purpose::Plain, work).await?;
             all += removed;
             bytes += freed;
@@ -93,10 +100,12 @@ impl Pieces {
         &self,
         connection: &mut SqliteConnection,
         excess: u64,
+        since: Moment,
     ) -> Result<(u64, u64), Error> {
         let mut transaction = connection.begin_with(BEGIN).await?;
         let oldest = sqlx::query(self.oldest)
             .bind(ROWS)
+            .bind(since.0)
             .fetch_all(&mut *transaction)
             .await?;
         let (mut removed, mut freed) = (0, 0);

@@ -89,7 +89,7 @@ pub(in super::super) async fn state(
     done.segments += SEGMENTS.remove_older(&state.lane, keep.since).await?;
     let mut bytes = state.bytes().await?;
     let excess = bytes.saturating_sub(keep.state_bytes);
-    let (removed, freed) = SEGMENTS.free(&state.lane, excess).await?;
+    let (removed, freed) = SEGMENTS.free(&state.lane, excess, Moment(i64::MAX)).await?;
     done.segments += removed;
     bytes = bytes.saturating_sub(freed);
     for lineage in &lineages {
