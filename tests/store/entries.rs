@@ -24,7 +24,7 @@ over_every_store! {
 
 async fn entries_come_back_as_they_were(store: &dyn Store) {
     let mut entries = Vec::new();
-    for (number, kind) in EntryKind::ALL.into_iter().enumerate() {
+    for (number, kind) in EntryKind::all().enumerate() {
         let number = u32::try_from(number).unwrap();
         let text = if number % 2 == 0 {
             Text::Inline("a\0b \u{1f600} ".repeat(number as usize * 100))
@@ -78,7 +78,7 @@ async fn an_entry_is_appended_once(store: &dyn Store) {
     let mut different = [entry(1, "block"), entry(1, "part"), entry(1, "kind")];
     different[0].block = 1;
     different[1].part = 1;
-    different[2].kind = EntryKind::Error;
+    different[2].kind = EntryKind::AssistantText;
     assert_eq!(append(store, &trace, &different, 1).await, 3);
     let twice = [entry(2, "two"), entry(2, "second")];
     assert_eq!(append(store, &trace, &twice, 1).await, 1);
@@ -224,7 +224,11 @@ async fn hidden_messages_are_not_found(store: &dyn Store) {
 }
 
 async fn entries_are_listed_newest_first(store: &dyn Store) {
-    let kinds = [EntryKind::File, EntryKind::Error, EntryKind::Todo];
+    let kinds = [
+        EntryKind::UserWords,
+        EntryKind::AssistantText,
+        EntryKind::ToolCall,
+    ];
     for message in 0..12_u32 {
         for story in [1, 2] {
             let mut entry = entry(message, "word");
@@ -251,8 +255,11 @@ async fn entries_are_listed_newest_first(store: &dyn Store) {
     let (first, last) = turns(&[], None, 5).await;
     assert_eq!(first, [11, 11, 10, 10, 9]);
     assert_eq!(turns(&[], last, 3).await.0, [9, 8, 8]);
-    assert_eq!(turns(&[EntryKind::Error], None, 3).await.0, [10, 10, 7]);
-    let two = [EntryKind::Error, EntryKind::Todo];
+    assert_eq!(
+        turns(&[EntryKind::AssistantText], None, 3).await.0,
+        [10, 10, 7]
+    );
+    let two = [EntryKind::AssistantText, EntryKind::ToolCall];
     assert_eq!(turns(&two, None, 5).await.0, [11, 11, 10, 10, 8]);
     assert_eq!(turns(&[EntryKind::Summary], None, 5).await.0, [0; 0]);
     assert_eq!(turns(&[], None, 0).await.0, [0; 0]);

@@ -77,7 +77,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
         |((message, block, part, kind), words, piece, number)| Entry {
             block,
             part,
-            kind: EntryKind::ALL[kind],
+            kind: [EntryKind::ToolResult, EntryKind::ToolCall][kind],
             text: match piece {
                 Some(piece) => Text::Content {
                     blob: blob(piece),

@@ -136,9 +136,9 @@ impl Journal {
         scope: &Scope,
         listing: &Listing,
     ) -> Result<Vec<EntryRow>, StoreError> {
-        let kinds = match &listing.kinds[..] {
-            [] => &EntryKind::ALL[..],
-            kinds => kinds,
+        let kinds: Vec<EntryKind> = match &listing.kinds[..] {
+            [] => EntryKind::all().collect(),
+            kinds => kinds.to_vec(),
         };
         let mut questions = Vec::new();
         for shown in self.shown(scope).await? {
