@@ -111,13 +111,15 @@ impl Recall {
             Some(_) => (messages.0, messages.0.saturating_add(1)),
             None => messages,
         };
-        let kept = self.messages(&scope, range, Some(0)).await?;
+        // What was put away later about the same messages is not looked at.
+        let kept = self.messages(&scope, range, Some(range.1)).await?;
         let page = match block {
             None => of_messages(reference, kept, number).await?,
             Some(block) => {
                 let entry = place.entry.as_ref();
-                let told_by_us = entry.is_some_and(|entry| is_told(entry.kind));
-                let json = kept.into_iter().next().filter(|_| !told_by_us);
+                // A summary stands in no message.
+                let ours = entry.is_some_and(|entry| entry.kind == EntryKind::Summary);
+                let json = kept.into_iter().next().filter(|_| !ours);
                 compute(move || {
                     let (_, json) = json?;
                     let (kind, says) = of_block(&json, block as usize)?;
@@ -200,11 +202,6 @@ impl Known {
         };
         show::content(&label, text, number)
     }
-}
-
-/// Whether it is ours and stands in no message.
-fn is_told(kind: EntryKind) -> bool {
-    matches!(kind, EntryKind::Summary | EntryKind::Snapshot)
 }
 
 async fn of_messages(

@@ -1,6 +1,5 @@
 //! Entries: appended once, found by their words, listed by their kind.
 
-use longhaul::engine::facts::FactKind;
 use longhaul::store::journal::{Entry, EntryKind, Listing, Scope, Stretch, Text};
 use longhaul::store::{Moment, Store};
 
@@ -79,7 +78,7 @@ async fn an_entry_is_appended_once(store: &dyn Store) {
     let mut different = [entry(1, "block"), entry(1, "part"), entry(1, "kind")];
     different[0].block = 1;
     different[1].part = 1;
-    different[2].kind = EntryKind::Fact(FactKind::Error);
+    different[2].kind = EntryKind::AssistantText;
     assert_eq!(append(store, &trace, &different, 1).await, 3);
     let twice = [entry(2, "two"), entry(2, "second")];
     assert_eq!(append(store, &trace, &twice, 1).await, 1);
@@ -226,9 +225,9 @@ async fn hidden_messages_are_not_found(store: &dyn Store) {
 
 async fn entries_are_listed_newest_first(store: &dyn Store) {
     let kinds = [
-        EntryKind::Fact(FactKind::FileRead),
-        EntryKind::Fact(FactKind::Error),
-        EntryKind::Fact(FactKind::Todo),
+        EntryKind::UserWords,
+        EntryKind::AssistantText,
+        EntryKind::ToolCall,
     ];
     for message in 0..12_u32 {
         for story in [1, 2] {
@@ -257,13 +256,10 @@ async fn entries_are_listed_newest_first(store: &dyn Store) {
     assert_eq!(first, [11, 11, 10, 10, 9]);
     assert_eq!(turns(&[], last, 3).await.0, [9, 8, 8]);
     assert_eq!(
-        turns(&[EntryKind::Fact(FactKind::Error)], None, 3).await.0,
+        turns(&[EntryKind::AssistantText], None, 3).await.0,
         [10, 10, 7]
     );
-    let two = [
-        EntryKind::Fact(FactKind::Error),
-        EntryKind::Fact(FactKind::Todo),
-    ];
+    let two = [EntryKind::AssistantText, EntryKind::ToolCall];
     assert_eq!(turns(&two, None, 5).await.0, [11, 11, 10, 10, 8]);
     assert_eq!(turns(&[EntryKind::Summary], None, 5).await.0, [0; 0]);
     assert_eq!(turns(&[], None, 0).await.0, [0; 0]);

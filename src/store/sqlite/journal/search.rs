@@ -136,7 +136,7 @@ impl Journal {
         scope: &Scope,
         listing: &Listing,
     ) -> Result<Vec<EntryRow>, StoreError> {
-        let kinds = match &listing.kinds[..] {
+        let kinds: Vec<EntryKind> = match &listing.kinds[..] {
             [] => EntryKind::all().collect(),
             kinds => kinds.to_vec(),
         };
