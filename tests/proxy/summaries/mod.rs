@@ -10,6 +10,7 @@ mod breakers;
 mod facts;
 mod failures;
 mod healing;
+mod in_journal;
 mod killed;
 mod latency;
 mod native;

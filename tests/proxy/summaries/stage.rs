@@ -97,6 +97,12 @@ impl Stage {
         self.proxy = Proxy::keeping_time(&url, &self.file, self.folder.path(), self.clock.clone());
     }
 
+    /// The same with other settings.
+    pub fn restart_with(&mut self, file: &str) {
+        file.clone_into(&mut self.file);
+        self.restart();
+    }
+
     pub fn persona(&self, persona: Persona) {
         self.upstream.sim.set_persona(persona);
     }

@@ -42,13 +42,22 @@ fn world(rng: &mut Rng, odd: Oddities) -> World {
         ..Options::default()
     };
     let file = format!(
-        "[window]\nbudget = {}\n[policy]\ntail_messages = {}\n[clear]\nenabled = {}\nkeep_tool_uses = {}\n",
+        "window.budget = {}\npolicy.tail_messages = {}\nclear.enabled = {}\nclear.keep_tool_uses = {}\n",
         [1000, 1500, 3000, 100_000][rng.usize(0..4)],
         rng.usize(1..10),
         rng.u8(0..3) > 0,
         rng.usize(0..4),
     );
-    World::start(options, &file)
+    World::start(options, &(file + style(rng)))
+}
+
+/// Either style, with few turns that stay; what was drawn before stays so.
+pub fn style(rng: &Rng) -> &'static str {
+    match rng.clone().usize(0..4) {
+        0 => "policy.style = \"journal\"\njournal.live_turns = 1\n",
+        1 => "policy.style = \"journal\"\njournal.live_turns = 3\n",
+        _ => "",
+    }
 }
 
 fn oddities(rng: &mut Rng, model: &str) -> Oddities {

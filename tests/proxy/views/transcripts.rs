@@ -13,7 +13,7 @@ use fastrand::Rng;
 use longhaul::sim::{Options, Reply};
 use serde_json::{Value, json};
 
-use super::properties::{Named, first_seed};
+use super::properties::{Named, first_seed, style};
 use super::talk::{MARKS, Talk};
 use super::world::World;
 
@@ -147,7 +147,7 @@ fn talk(rng: &mut Rng, model: &str, messages: &[Value]) -> Talk {
 /// Replays a stretch; requests and passes.
 fn replay(rng: &mut Rng, model: &str, messages: &[Value], whole: bool) -> (usize, usize) {
     let budget = [5_000, 20_000, 60_000][rng.usize(0..3)];
-    let file = format!("[window]\nbudget = {budget}\n");
+    let file = format!("window.budget = {budget}\n{}", style(rng));
     let mut world = World::start(Options::default(), &file);
     let mut talk = talk(rng, model, messages);
     let starts: Vec<usize> = (0..messages.len().min(BEFORE))
