@@ -1,7 +1,7 @@
 //! The store: one suite over every home, then what only files can suffer.
 //!
-//! The rules come first and run over memory and SQLite alike; random sequences
-//! hold the two against each other. Then races, requests that go away, damaged
+//! The rules come first and run over memory, SQLite and PostgreSQL alike; random
+//! sequences hold them against each other. Then races, requests that go away, damaged
 //! files, killed processes and power cuts.
 
 #![allow(
@@ -12,6 +12,8 @@
     reason = "helpers of tests say what they expect, as tests do"
 )]
 
+#[path = "cluster/mod.rs"]
+mod cluster;
 #[path = "store/support.rs"]
 mod support;
 
@@ -31,6 +33,8 @@ mod killed;
 mod model;
 #[path = "store/permissions.rs"]
 mod permissions;
+#[path = "store/postgres.rs"]
+mod postgres;
 #[path = "store/power.rs"]
 mod power;
 #[path = "store/races.rs"]

@@ -1,17 +1,18 @@
 //! What is remembered from one request to the next, and across restarts.
 //!
-//! One contract, several homes: memory, which is also the model for tests, and
-//! SQLite. The store knows nothing of what an overlay says or what a mark's
-//! figures mean: it keeps bytes under keys and settles races. Two kinds of
-//! writing exist. What a request must be able to rely on after a power cut, an
-//! overlay and the pointer to it, is durable when [`Store::commit`] returns, and
-//! so is a segment, which was paid for, when [`Store::put_segment`] does. What
-//! can be had again at the price of an estimate, a mark's figures, follows
-//! when it can.
+//! One contract, several homes: memory, which is also the model for tests,
+//! SQLite, and PostgreSQL for replicas that share what they remember. The store
+//! knows nothing of what an overlay says or what a mark's figures mean: it keeps
+//! bytes under keys and settles races. Two kinds of writing exist. What a request
+//! must be able to rely on after a power cut, an overlay and the pointer to it, is
+//! durable when [`Store::commit`] returns, and so is a segment, which was paid
+//! for, when [`Store::put_segment`] does. What can be had again at the price of an
+//! estimate, a mark's figures, follows when it can.
 
 mod memory;
 mod pack;
 mod pending;
+pub mod postgres;
 mod report;
 mod rule;
 mod shelf;
@@ -40,6 +41,9 @@ pub enum StoreError {
     /// It took too long.
     #[error("the store did not answer within {0:?}: is the disk or the database overloaded?")]
     Slow(Duration),
+    /// It cannot be reached, and may be again later.
+    #[error("the store is out of reach: {0}")]
+    Away(String),
     /// It failed.
     #[error("the store failed: {0}")]
     Failed(String),
