@@ -29,6 +29,8 @@ mod damage;
 mod formats;
 #[path = "store/killed.rs"]
 mod killed;
+#[path = "store/leases.rs"]
+mod leases;
 #[path = "store/model.rs"]
 mod model;
 #[path = "store/permissions.rs"]

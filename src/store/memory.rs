@@ -7,7 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use super::lease::{Holder, Leases};
 use super::pack::{pack, unpack};
 use super::rule::{self, Verdict};
 use super::shelf::Shelf;
@@ -30,6 +32,7 @@ struct Kept {
     learned: BTreeMap<String, String>,
     segments: Shelf<SegmentId>,
     blobs: Shelf<BlobId>,
+    leases: Leases,
 }
 
 impl Memory {
@@ -310,6 +313,20 @@ impl Store for Memory {
         later(move || {
             let packed = self.kept().blobs.get(id);
             packed.as_deref().map(unpack).transpose()
+        })
+    }
+
+    fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
+        later(move || {
+            let leases = &mut self.kept().leases;
+            Ok(leases.take(name, holder, time, Instant::now()))
+        })
+    }
+
+    fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {
+        later(move || {
+            self.kept().leases.give_back(name, holder);
+            Ok(())
         })
     }
 

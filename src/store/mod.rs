@@ -9,6 +9,7 @@
 //! for, when [`Store::put_segment`] does. What can be had again at the price of an
 //! estimate, a mark's figures, follows when it can.
 
+mod lease;
 mod memory;
 mod pack;
 mod pending;
@@ -19,6 +20,7 @@ mod shelf;
 pub mod sqlite;
 pub mod writer;
 
+pub use lease::Holder;
 pub use memory::Memory;
 pub use report::{Opened, Report};
 
@@ -184,7 +186,23 @@ pub trait Store: Send + Sync {
     /// A piece of content.
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>>;
 
-    /// Removes what is no longer kept.
+    /// Takes a lease, for work that only one of all who share the store should
+    /// do: for so long nobody else gets it. Whoever has it already has it for so
+    /// long from now. `false`: somebody else has it. It expires by itself, so
+    /// that nobody who dies keeps it, and is therefore no proof that nobody else
+    /// is at work: what is worked at must settle its own races. A store that
+    /// nobody else shares may let everybody have it.
+    fn lease<'a>(&'a self, _name: &'a str, _holder: Holder, _time: Duration) -> Answer<'a, bool> {
+        Box::pin(async { Ok(true) })
+    }
+
+    /// Gives a lease back, if it is still this holder's.
+    fn release<'a>(&'a self, _name: &'a str, _holder: Holder) -> Answer<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Removes what is no longer kept. Of several that share the store one does
+    /// so at a time; for the others there is nothing to do.
     fn collect(&self, keep: Keep) -> Answer<'_, Collected>;
 
     /// Writes everything out and closes.

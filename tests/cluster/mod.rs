@@ -23,7 +23,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions};
 const NOBODY: u32 = 65534;
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Quick before safe: none of these servers outlives its tests.
 const SETTINGS: &str = "listen_addresses = ''\nfsync = off\nfull_page_writes = off\n\

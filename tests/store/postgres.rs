@@ -230,12 +230,11 @@ async fn a_database_that_goes_and_comes_back_under_load_loses_nothing_it_confirm
                     break;
                 }
                 let number = worker * 1_000_000 + at;
-                match store.commit(&commit(number, number)).await {
-                    Ok(_) => done.push(number),
-                    Err(_) => {
-                        failed += 1;
-                        tokio::time::sleep(Duration::from_millis(5)).await;
-                    }
+                if store.commit(&commit(number, number)).await.is_ok() {
+                    done.push(number);
+                } else {
+                    failed += 1;
+                    tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             }
             (done, failed)

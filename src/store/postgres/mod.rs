@@ -9,6 +9,7 @@ mod ask;
 mod collect;
 mod desk;
 mod lane;
+mod leases;
 mod open;
 mod pieces;
 mod rows;
@@ -19,8 +20,10 @@ mod write;
 
 pub use open::{OpenError, open};
 
+use std::time::Duration;
+
 use self::lane::Lane;
-use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Store};
+use super::{Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Moment, Store};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 
 /// The store; made by [`open()`].
@@ -80,6 +83,14 @@ impl Store for PostgresStore {
 
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         Box::pin(self.find_blob(id))
+    }
+
+    fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
+        Box::pin(self.take_lease(name, holder, time))
+    }
+
+    fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {
+        Box::pin(self.give_back_lease(name, holder))
     }
 
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {

@@ -17,7 +17,7 @@ use sqlx::postgres::PgRow;
 
 use super::PostgresStore;
 use super::ask::Purpose;
-use crate::store::{Collected, Keep, StoreError};
+use crate::store::{Collected, Holder, Keep, StoreError};
 use pieces::{BLOBS, SEGMENTS};
 
 /// How long one step may take: nobody waits for it.
@@ -26,9 +26,27 @@ pub(super) const UNHURRIED: Duration = Duration::from_mins(1);
 /// Rows a step removes: some milliseconds' worth.
 const ROWS: usize = 100;
 
+/// What keeps replicas from tidying up together.
+const LEASE: &str = "collect";
+
+/// How long one may take before another may join in, which does no harm.
+const TURN: Duration = Duration::from_mins(15);
+
 impl PostgresStore {
+    /// Removes what is no longer kept, unless another replica is at it.
     pub(super) async fn tidy(&self, keep: Keep) -> Result<Collected, StoreError> {
+        let holder = Holder::random();
+        if !self.take_lease(LEASE, holder, TURN).await? {
+            return Ok(Collected::default());
+        }
+        let done = self.tidy_all(keep).await;
+        self.give_back_lease(LEASE, holder).await?;
+        done
+    }
+
+    async fn tidy_all(&self, keep: Keep) -> Result<Collected, StoreError> {
         let mut done = Collected::default();
+        self.forget_leases().await?;
         self.tidy_state(keep, &mut done).await?;
         done.blobs += self.remove_older(&BLOBS, keep.blobs_since).await?;
         let room = "SELECT coalesce(sum(size), 0)::bigint FROM longhaul.blobs";
