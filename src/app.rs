@@ -30,7 +30,7 @@ use crate::server::intake::{Limits, Room};
 use crate::server::tls::{self, TlsError};
 use crate::server::{Crew, Places, accept, accept_here};
 use crate::store::writer::Writer;
-use crate::store::{Memory, Store, sqlite};
+use crate::store::{Memory, Store, postgres, sqlite};
 use crate::upstream::{Connector, ConnectorError, Options, Upstream, UpstreamError};
 use crate::views::Views;
 
@@ -64,9 +64,9 @@ pub enum StartError {
     /// Upstream itself cannot be used.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
-    /// The store is not there yet.
-    #[error("store.url: PostgreSQL is not supported yet: use \"sqlite\" or \"memory\"")]
-    Postgres,
+    /// The database cannot be used as it is.
+    #[error(transparent)]
+    Database(#[from] postgres::OpenError),
     /// The summarizer has no key.
     #[error(
         "summarizer.api_key_env: {0} is not set, or is no key: set it to the key of the summarizer's upstream"
@@ -324,7 +324,11 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartE
             let opened = sqlite::open(&config.data_dir, config.store.timeout).await;
             Ok(opened.store)
         }
-        StoreUrl::Postgres(_) => Err(StartError::Postgres),
+        StoreUrl::Postgres(url) => {
+            let config::Store { timeout, pool, .. } = config.store;
+            let opened = postgres::open(url.reveal(), pool, timeout).await?;
+            Ok(opened.store)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The store: one suite over every home, then what only files can suffer.
 //!
-//! The rules come first and run over memory and SQLite alike; random sequences
-//! hold the two against each other. Then races, requests that go away, damaged
+//! The rules come first and run over memory, SQLite and PostgreSQL alike; random
+//! sequences hold them against each other. Then races, requests that go away, damaged
 //! files, killed processes and power cuts.
 
 #![allow(
@@ -12,6 +12,8 @@
     reason = "helpers of tests say what they expect, as tests do"
 )]
 
+#[path = "cluster/mod.rs"]
+mod cluster;
 #[path = "store/journal_support.rs"]
 mod journal_support;
 #[path = "store/support.rs"]
@@ -43,10 +45,14 @@ mod journal_speed;
 mod journal_trouble;
 #[path = "store/killed.rs"]
 mod killed;
+#[path = "store/leases.rs"]
+mod leases;
 #[path = "store/model.rs"]
 mod model;
 #[path = "store/permissions.rs"]
 mod permissions;
+#[path = "store/postgres.rs"]
+mod postgres;
 #[path = "store/power.rs"]
 mod power;
 #[path = "store/races.rs"]

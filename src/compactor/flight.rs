@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Compactor;
 use super::asking::{Failed, Way, Written, tokens};
 use super::errand::{Errand, Finished};
 use super::gates::Gate;
+use super::turn::Turn;
+use super::{Compactor, LARGE};
 use crate::config::SummarizerMode;
 use crate::engine::accounts::cost;
 use crate::engine::breaker::{Event, Permit};
@@ -44,12 +45,32 @@ impl Compactor {
     pub(super) async fn fly(
         self: &Arc<Self>,
         errand: &Arc<Errand>,
+        turn: &Turn,
         until: Instant,
     ) -> Result<Finished, Failure> {
-        // It may have landed between somebody's look and this take-off.
-        if let Some((_, finished)) = self.stored(&[errand.id]).await {
+        // It may have landed between somebody's look and this take-off, here or
+        // in another process.
+        if let Some(finished) = self.await_turn(turn, errand.id, until).await? {
             return Ok(Finished::clone(&finished));
         }
+        let finished = tokio::select! {
+            finished = self.fly_alone(errand, until) => finished?,
+            never = turn.keep() => never,
+        };
+        Ok(self.keep(errand, finished).await)
+    }
+
+    /// The same, when it is this process's turn.
+    async fn fly_alone(
+        self: &Arc<Self>,
+        errand: &Arc<Errand>,
+        until: Instant,
+    ) -> Result<Finished, Failure> {
+        let large = errand.bytes.len() >= LARGE;
+        let _one_of_few = match large.then(|| self.large.acquire()) {
+            Some(turn) => turn.await.ok(),
+            None => None,
+        };
         let begun = Instant::now();
         let (mut way, mut leave) = self.leave(errand, self.way(errand)).ok_or(Failure::Shut)?;
         let outcome = self.attempts(errand, &mut way, &mut leave, until).await;
@@ -58,8 +79,7 @@ impl Compactor {
             .as_ref()
             .map_or_else(|failure| failure.label(), |_| "finished");
         self.metrics.summary(way.label(), label, begun.elapsed());
-        let finished = outcome?;
-        Ok(self.keep(errand, finished).await)
+        outcome
     }
 
     /// The way, or the one to fall back on, whichever may be asked.

@@ -13,6 +13,7 @@
 //! | one attempt | `asking` |
 //! | the API's own summary | `native` |
 //! | attempts until one holds | `flight` |
+//! | whose turn it is | `turn` |
 //! | may anybody be asked | `gates` |
 
 mod asking;
@@ -22,6 +23,7 @@ mod flight;
 pub mod gates;
 mod native;
 pub mod sender;
+mod turn;
 mod windows;
 
 use std::collections::HashMap;
@@ -47,12 +49,13 @@ use errand::{Errand, Finished};
 use gates::{Gate, Gates};
 use native::Refusers;
 use sender::Elsewhere;
+use turn::Turn;
 use windows::Windows;
 
 /// The most flights at a time; each holds a request in memory.
 const FLIGHTS: usize = 64;
 /// Bytes of a request from which its flight takes several times as much, so that
-/// such ones go one after the other.
+/// such ones go one after the other, once it is their turn.
 const LARGE: usize = 4 << 20;
 
 /// How a flight ended.
@@ -197,14 +200,8 @@ impl Compactor {
         let flight = async move {
             let patience = flight::patience(compactor.config.summarizer.timeout);
             let until = Instant::now() + patience;
-            let flying = async {
-                let large = errand.bytes.len() >= LARGE;
-                let _turn = match large.then(|| compactor.large.acquire()) {
-                    Some(turn) => turn.await.ok(),
-                    None => None,
-                };
-                compactor.fly(&errand, until).await
-            };
+            let turn = Turn::at(compactor.store.clone(), id);
+            let flying = compactor.fly(&errand, &turn, until);
             let landed = tokio::select! {
                 landed = flying => landed.map(Arc::new),
                 () = compactor.stopping.cancelled() => Err(Failure::Shut),
@@ -212,6 +209,8 @@ impl Compactor {
             // Stored by now: whoever looks from here on finds it there.
             compactor.flights().remove(&id);
             landing.send_replace(Some(landed));
+            // Last: nobody here waits for what only others need to know.
+            turn.end().await;
         };
         self.tasks.spawn_on(flight, &self.background);
         Some((id, boarding))

@@ -45,7 +45,9 @@ impl From<Trouble> for Problem {
             }
             Trouble::Ambiguous { .. } => StatusCode::CONFLICT,
             Trouble::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Trouble::Store(StoreError::Slow(_)) => StatusCode::SERVICE_UNAVAILABLE,
+            Trouble::Store(StoreError::Slow(_) | StoreError::Away(_)) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Trouble::Store(StoreError::Failed(_)) | Trouble::Damaged(_) | Trouble::Bug => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }

@@ -9,12 +9,14 @@ mod sessions;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 mod journal;
 mod tree;
 
 use self::tree::Tree;
 use super::journal::Journal;
+use super::lease::{Holder, Leases};
 use super::pack::{pack, unpack};
 use super::rule::{self, Verdict};
 use super::shelf::Shelf;
@@ -40,6 +42,7 @@ struct Kept {
     segments: Shelf<SegmentId>,
     blobs: Shelf<BlobId>,
     tree: Tree,
+    leases: Leases,
 }
 
 impl Memory {
@@ -323,6 +326,20 @@ impl Store for Memory {
 
     fn sessions(&self) -> &dyn Sessions {
         self
+    }
+
+    fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
+        later(move || {
+            let leases = &mut self.kept().leases;
+            Ok(leases.take(name, holder, time, Instant::now()))
+        })
+    }
+
+    fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {
+        later(move || {
+            self.kept().leases.give_back(name, holder);
+            Ok(())
+        })
     }
 
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {

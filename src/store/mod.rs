@@ -1,19 +1,21 @@
 //! What is remembered from one request to the next, and across restarts.
 //!
-//! One contract, several homes: memory, which is also the model for tests, and
-//! SQLite. The store knows nothing of what an overlay says or what a mark's
-//! figures mean: it keeps bytes under keys and settles races. Two kinds of
-//! writing exist. What a request must be able to rely on after a power cut, an
-//! overlay and the pointer to it, is durable when [`Store::commit`] returns, and
-//! so is a segment, which was paid for, when [`Store::put_segment`] does. What
-//! can be had again at the price of an estimate, a mark's figures, follows
-//! when it can.
+//! One contract, several homes: memory, which is also the model for tests,
+//! SQLite, and PostgreSQL for replicas that share what they remember. The store
+//! knows nothing of what an overlay says or what a mark's figures mean: it keeps
+//! bytes under keys and settles races. Two kinds of writing exist. What a request
+//! must be able to rely on after a power cut, an overlay and the pointer to it, is
+//! durable when [`Store::commit`] returns, and so is a segment, which was paid
+//! for, when [`Store::put_segment`] does. What can be had again at the price of an
+//! estimate, a mark's figures, follows when it can.
 
 pub mod journal;
+mod lease;
 mod memory;
 mod moment;
 mod pack;
 mod pending;
+pub mod postgres;
 mod report;
 mod rule;
 pub mod sessions;
@@ -21,6 +23,7 @@ mod shelf;
 pub mod sqlite;
 pub mod writer;
 
+pub use lease::Holder;
 pub use memory::Memory;
 pub use report::{Opened, Report};
 pub use sessions::Sessions;
@@ -45,6 +48,9 @@ pub enum StoreError {
     /// It took too long.
     #[error("the store did not answer within {0:?}: is the disk or the database overloaded?")]
     Slow(Duration),
+    /// It cannot be reached, and may be again later.
+    #[error("the store is out of reach: {0}")]
+    Away(String),
     /// It failed.
     #[error("the store failed: {0}")]
     Failed(String),
@@ -203,7 +209,23 @@ pub trait Store: Send + Sync {
     /// The sessions it knows.
     fn sessions(&self) -> &dyn Sessions;
 
-    /// Removes what is no longer kept.
+    /// Takes a lease, for work that only one of all who share the store should
+    /// do: for so long nobody else gets it. Whoever has it already has it for so
+    /// long from now. `false`: somebody else has it. It expires by itself, so
+    /// that nobody who dies keeps it, and is therefore no proof that nobody else
+    /// is at work: what is worked at must settle its own races. A store that
+    /// nobody else shares may let everybody have it.
+    fn lease<'a>(&'a self, _name: &'a str, _holder: Holder, _time: Duration) -> Answer<'a, bool> {
+        Box::pin(async { Ok(true) })
+    }
+
+    /// Gives a lease back, if it is still this holder's.
+    fn release<'a>(&'a self, _name: &'a str, _holder: Holder) -> Answer<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Removes what is no longer kept. Of several that share the store one does
+    /// so at a time; for the others there is nothing to do.
     fn collect(&self, keep: Keep) -> Answer<'_, Collected>;
 
     /// Writes everything out and closes.

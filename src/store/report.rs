@@ -47,6 +47,12 @@ pub enum Report {
         /// What the system says.
         why: String,
     },
+    /// The database does not answer; until it does, what it would hold is kept in
+    /// memory.
+    OutOfReach {
+        /// What it or the way to it says.
+        why: String,
+    },
     /// Others could read what only this user should.
     Tightened {
         /// The file or folder.
@@ -73,7 +79,10 @@ impl Report {
     pub fn is_serious(&self) -> bool {
         matches!(
             self,
-            Self::SetAside { .. } | Self::Newer { .. } | Self::InMemory { .. }
+            Self::SetAside { .. }
+                | Self::Newer { .. }
+                | Self::InMemory { .. }
+                | Self::OutOfReach { .. }
         )
     }
 
@@ -105,6 +114,10 @@ impl fmt::Display for Report {
                 f,
                 "{} cannot be used ({why}): nothing will be remembered across a restart; is the data folder writable and the disk not full?",
                 file.display()
+            ),
+            Self::OutOfReach { why } => write!(
+                f,
+                "the database does not answer ({why}): requests are served from memory until it does; is store.url right and the server running?"
             ),
             Self::Tightened { path, from } => write!(
                 f,

@@ -14,6 +14,8 @@
     missing_docs
 )]
 
+#[path = "../cluster/mod.rs"]
+mod cluster;
 mod support;
 
 mod admin;
@@ -34,6 +36,7 @@ mod limits;
 mod observed;
 mod patience;
 mod random;
+mod replicas;
 mod reuse;
 mod streaming;
 mod streams;

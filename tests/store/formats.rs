@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use longhaul::store::{Committed, Moment, Report, Store};
+use longhaul::store::{Committed, Holder, Moment, Report, Store};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tempfile::TempDir;
@@ -35,6 +36,14 @@ async fn files_of_format_2_are_read() {
     let kept = [(segment(7), b"content".to_vec())];
     assert_eq!(segments(&*store, &[7]).await, kept);
     assert_eq!(put_segment(&*store, 7, b"second", 1).await, b"content");
+}
+
+#[tokio::test]
+async fn files_of_format_3_are_read() {
+    let (_folder, store) = made(include_str!("state_3.sql")).await;
+    as_it_was_left(&*store).await;
+    let late = store.lease("segment/7", Holder::random(), Duration::from_mins(1));
+    assert!(late.await.unwrap(), "it expired long ago");
 }
 
 /// A store in files as older versions left them.
@@ -82,7 +91,7 @@ async fn a_file_of_a_newer_format_is_left_alone() {
     let expected = Report::Newer {
         file: file.clone(),
         found: 99,
-        known: 2,
+        known: 3,
     };
     assert_eq!(opened.reports, [expected]);
     assert_eq!(marks(&*opened.store, &[1]).await, []);

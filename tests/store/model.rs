@@ -1,4 +1,4 @@
-//! Random operations over SQLite and over memory, which is the model: every
+//! Random operations over each home and over memory, which is the model: every
 //! answer must be the same, also after closing and opening again.
 
 use std::sync::Arc;
@@ -8,8 +8,10 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use crate::cluster::Cluster;
 use crate::support::{
-    blob, body, chain, hint, lineage, marks, ordered, overlay, put_segment, segments, sound, view,
+    at, blob, body, chain, hint, lineage, marks, ordered, overlay, put_segment, segments, sound,
+    view,
 };
 
 #[derive(Debug, Clone)]
@@ -136,14 +138,28 @@ async fn everything(store: &dyn Store) -> String {
     told.join("\n")
 }
 
-async fn compare(operations: Vec<Operation>) {
-    let folder = crate::support::folder();
+/// Opens a home, as often as it is asked to.
+enum Home {
+    Folder(tempfile::TempDir),
+    Database(String),
+}
+
+impl Home {
+    async fn open(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Folder(folder) => sound(folder.path()).await,
+            Self::Database(url) => at(url).await,
+        }
+    }
+}
+
+async fn compare(home: Home, operations: Vec<Operation>) {
     let model: Arc<dyn Store> = Arc::new(Memory::new());
-    let mut store = sound(folder.path()).await;
+    let mut store = home.open().await;
     for operation in operations {
         if matches!(operation, Operation::Reopen) {
             store.close().await.unwrap();
-            store = sound(folder.path()).await;
+            store = home.open().await;
         }
         let expected = carry_out(&*model, &operation).await;
         assert_eq!(
@@ -160,13 +176,24 @@ async fn compare(operations: Vec<Operation>) {
     store.close().await.unwrap();
 }
 
+fn block_on(work: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(work);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn sqlite_answers_as_memory_does(operations in vec(any_operation(), 1..40)) {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().build().unwrap();
-        runtime.block_on(compare(operations));
+        block_on(compare(Home::Folder(crate::support::folder()), operations));
+    }
+
+    #[test]
+    fn postgres_answers_as_memory_does(operations in vec(any_operation(), 1..40)) {
+        let Some(cluster) = Cluster::shared() else { return Ok(()) };
+        block_on(async {
+            compare(Home::Database(cluster.database().await), operations).await;
+        });
     }
 }

@@ -6,7 +6,8 @@ use longhaul::store::{Committed, MarkRow, Moment, Store};
 
 use crate::over_every_store;
 use crate::support::{
-    chain, commit, in_files, in_memory, mark, marks, overlay, put_segment, segment, segments, sound,
+    at, chain, commit, in_database, in_files, in_memory, mark, marks, overlay, put_segment,
+    segment, segments, sound,
 };
 
 over_every_store! {
@@ -93,6 +94,22 @@ async fn of_a_hundred_commits_by_two_stores_on_the_same_files_one_wins() {
     let home = in_files().await;
     let other = sound(home.folder.as_ref().unwrap().path()).await;
     one_wins(&[home.store, other]).await;
+}
+
+#[tokio::test]
+async fn of_a_hundred_commits_by_replicas_one_wins() {
+    let Some((store, url)) = in_database().await else {
+        return;
+    };
+    one_wins(&[store, at(&url).await]).await;
+}
+
+#[tokio::test]
+async fn of_a_hundred_segments_by_replicas_everybody_gets_the_same() {
+    let Some((store, url)) = in_database().await else {
+        return;
+    };
+    one_segment_is_everybodys(vec![store, at(&url).await]).await;
 }
 
 /// A summary that was paid for twice is used once.

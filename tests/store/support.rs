@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
-use longhaul::store::{Commit, Keep, MarkRow, Memory, Moment, Opened, Store, sqlite};
+use longhaul::store::{Commit, Keep, MarkRow, Memory, Moment, Opened, Store, postgres, sqlite};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Row};
+
+use crate::cluster::Cluster;
 
 /// Generous: the machine that runs the tests may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -116,6 +118,19 @@ pub async fn in_files() -> Home {
     }
 }
 
+/// A store in a database of its own, and its URL; none where there is no server.
+pub async fn in_database() -> Option<(Arc<dyn Store>, String)> {
+    let url = Cluster::shared()?.database().await;
+    Some((at(&url).await, url))
+}
+
+/// Opens a database with which nothing may be wrong.
+pub async fn at(url: &str) -> Arc<dyn Store> {
+    let opened = postgres::open(url, 8, PATIENCE).await.unwrap();
+    assert_eq!(opened.reports, []);
+    opened.store
+}
+
 pub async fn open(folder: &Path) -> Opened {
     sqlite::open(folder, PATIENCE).await
 }
@@ -196,6 +211,13 @@ macro_rules! over_every_store {
                 let home = $crate::support::in_files().await;
                 super::$name(&*home.store).await;
                 home.store.close().await.unwrap();
+            })*
+        }
+        mod over_postgres {
+            $(#[tokio::test] async fn $name() {
+                let Some((store, _)) = $crate::support::in_database().await else { return };
+                super::$name(&*store).await;
+                store.close().await.unwrap();
             })*
         }
     };

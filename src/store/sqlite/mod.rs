@@ -11,6 +11,7 @@ mod database;
 mod folder;
 mod journal;
 mod lane;
+mod leases;
 mod open;
 mod readers;
 mod rows;
@@ -22,9 +23,13 @@ mod write;
 
 pub use open::open;
 
+use std::time::Duration;
+
 use self::journal::Journal;
 use self::state::State;
-use super::{Answer, Collected, Commit, Committed, Keep, MarkRow, Memory, Moment, Sessions, Store};
+use super::{
+    Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Memory, Moment, Sessions, Store,
+};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 
 /// The store; made by [`open()`].
@@ -146,6 +151,20 @@ impl Store for SqliteStore {
         match &self.state {
             Some(state) => state,
             None => &self.memory,
+        }
+    }
+
+    fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
+        match &self.state {
+            Some(state) => Box::pin(state.lease(name, holder, time)),
+            None => self.memory.lease(name, holder, time),
+        }
+    }
+
+    fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {
+        match &self.state {
+            Some(state) => Box::pin(state.release(name, holder)),
+            None => self.memory.release(name, holder),
         }
     }
 

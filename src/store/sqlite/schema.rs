@@ -8,10 +8,11 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection, Error, Row};
 
-/// Marks, overlays, what was learned; then segments.
+/// Marks, overlays, what was learned; then segments; then leases.
 pub(super) const STATE: &[&str] = &[
     include_str!("schema/state_1.sql"),
     include_str!("schema/state_2.sql"),
+    include_str!("schema/state_3.sql"),
 ];
 
 /// Content that views have left out; then the branches it belongs to, and what

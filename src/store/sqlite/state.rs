@@ -153,7 +153,7 @@ impl State {
         let body: Result<Vec<u8>, _> = row.try_get(0);
         let proof: Result<&[u8], _> = row.try_get(1);
         match (body, proof) {
-            (Ok(body), Ok(proof)) if write::proof(&body) == *proof => Ok(Some(body)),
+            (Ok(body), Ok(proof)) if rule::proof(&body) == *proof => Ok(Some(body)),
             _ => Err(self.database.damaged("an overlay is not what was stored")),
         }
     }

@@ -86,7 +86,7 @@ async fn bring_overlay(connection: &mut SqliteConnection, commit: &Commit) -> Re
             "INSERT INTO overlays (id, proof, body) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         )
         .bind(id.as_bytes().as_slice())
-        .bind(proof(body).as_slice())
+        .bind(rule::proof(body).as_slice())
         .bind(body.as_slice())
         .execute(connection)
         .await?;
@@ -100,17 +100,6 @@ async fn bring_overlay(connection: &mut SqliteConnection, commit: &Commit) -> Re
         .fetch_optional(connection)
         .await?;
     Ok(found.is_some())
-}
-
-/// What tells a damaged overlay from a whole one.
-pub(super) fn proof(body: &[u8]) -> [u8; 8] {
-    let hash = blake3::hash(body);
-    let mut proof = [0; 8];
-    proof
-        .iter_mut()
-        .zip(hash.as_bytes())
-        .for_each(|(to, from)| *to = *from);
-    proof
 }
 
 /// Notes figures.

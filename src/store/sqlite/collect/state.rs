@@ -53,6 +53,7 @@ pub(in super::super) async fn state(
     keep: Keep,
     done: &mut Collected,
 ) -> Result<(), StoreError> {
+    state.forget_leases().await?;
     let lineages = state
         .read_within(UNHURRIED, sqlx::query(LINEAGES), |row| {
             Ok(Lineage {

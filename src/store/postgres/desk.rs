@@ -1,0 +1,169 @@
+//! What the thread works with: a few connections, the one used last first.
+//!
+//! A connection is opened when one is needed and none is free, up to the limit,
+//! and before it is used it must lead to a primary with tables of a known
+//! format. One that failed is dropped, and with it all that lie idle: whatever
+//! happened to it has mostly happened to them, and a new one is tried at once.
+//! None is asked beforehand whether it still works, because that would cost
+//! every request another round trip.
+
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection, Row};
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::time::timeout;
+
+use super::schema;
+use super::trouble::Trouble;
+
+/// How long it may take to connect, while those who wanted to may have given up.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// How long an answer may be late before its connection is given up. The
+/// database itself stops working on it when the time is over.
+const LATE: Duration = Duration::from_secs(1);
+
+/// How long a connection may lie idle: firewalls forget those that do for long.
+const IDLE: Duration = Duration::from_mins(4);
+
+/// How often work begins again that stood in the way of other work.
+const COLLISIONS: u32 = 5;
+
+const ROLE: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'";
+
+/// The connections.
+pub(super) struct Desk {
+    options: PgConnectOptions,
+    most: u32,
+    room: Semaphore,
+    idle: RefCell<Vec<(PgConnection, Instant)>>,
+    /// The tables are there and of a known format.
+    ready: OnceCell<()>,
+    closed: Cell<bool>,
+}
+
+impl Desk {
+    pub(super) fn new(options: PgConnectOptions, most: u32) -> Self {
+        Self {
+            options,
+            most: most.max(1),
+            room: Semaphore::new(most.max(1) as usize),
+            idle: RefCell::default(),
+            ready: OnceCell::new(),
+            closed: Cell::new(false),
+        }
+    }
+
+    /// Does a piece of work, unless it was given up before it could begin.
+    pub(super) async fn run<T>(
+        &self,
+        patience: Duration,
+        work: &impl AsyncFn(&mut PgConnection) -> Result<T, Trouble>,
+        given_up: impl Fn() -> bool,
+    ) -> Option<Result<T, Trouble>> {
+        let Ok(_place) = self.room.acquire().await else {
+            return Some(Err(Trouble::Closed));
+        };
+        if given_up() {
+            return None;
+        }
+        let mut collisions = 0;
+        loop {
+            let (mut connection, reused) = match self.connection().await {
+                Ok(connection) => connection,
+                Err(trouble) => return Some(Err(trouble)),
+            };
+            if given_up() {
+                self.put_back(connection);
+                return None;
+            }
+            let done = timeout(patience + LATE, work(&mut connection)).await;
+            match done.unwrap_or(Err(Trouble::Silent)) {
+                Err(trouble) if trouble.spoils_the_connection() => {
+                    self.idle.borrow_mut().clear();
+                    if !reused || matches!(trouble, Trouble::Silent) {
+                        return Some(Err(trouble));
+                    }
+                }
+                Err(trouble) => {
+                    // A transaction that failed half way is undone with the next
+                    // message, and until then it holds its locks.
+                    if let Ok(Ok(())) = timeout(LATE, connection.ping()).await {
+                        self.put_back(connection);
+                    }
+                    if !trouble.collided() || collisions == COLLISIONS {
+                        return Some(Err(trouble));
+                    }
+                    collisions += 1;
+                }
+                Ok(done) => {
+                    self.put_back(connection);
+                    return Some(Ok(done));
+                }
+            }
+        }
+    }
+
+    /// A connection, and whether it was used before.
+    async fn connection(&self) -> Result<(PgConnection, bool), Trouble> {
+        if self.closed.get() {
+            return Err(Trouble::Closed);
+        }
+        let free = self.idle.borrow_mut().pop();
+        if let Some((connection, since)) = free {
+            if since.elapsed() < IDLE {
+                return Ok((connection, true));
+            }
+            // It was used last: the others lie idle for even longer.
+            self.idle.borrow_mut().clear();
+        }
+        let connecting = timeout(CONNECTING, self.connect()).await;
+        let mut connection = connecting.unwrap_or(Err(Trouble::Silent))?;
+        let first = &mut connection;
+        self.ready
+            .get_or_try_init(move || schema::migrate(first))
+            .await?;
+        Ok((connection, false))
+    }
+
+    /// A new connection to a primary.
+    async fn connect(&self) -> Result<PgConnection, Trouble> {
+        let mut connection = self.options.connect().await?;
+        let role = sqlx::raw_sql(ROLE).fetch_one(&mut connection).await?;
+        if role.try_get(0)? {
+            return Err(Trouble::Standby);
+        }
+        if role.try_get(1)? {
+            return Err(Trouble::ReadOnly);
+        }
+        Ok(connection)
+    }
+
+    fn put_back(&self, connection: PgConnection) {
+        if !self.closed.get() {
+            let mut idle = self.idle.borrow_mut();
+            idle.push((connection, Instant::now()));
+            // Those that a burst has left behind go, one at a time.
+            if idle
+                .first()
+                .is_some_and(|(_, since)| since.elapsed() > IDLE)
+            {
+                idle.remove(0);
+            }
+        }
+    }
+
+    /// Closes them all; from now on there are no new ones.
+    pub(super) async fn close(&self) {
+        // What has begun is finished first.
+        let _all = self.room.acquire_many(self.most).await;
+        self.closed.set(true);
+        let idle = std::mem::take(&mut *self.idle.borrow_mut());
+        for (connection, _) in idle {
+            // A failure to say goodbye leaves nothing undone.
+            let _ = timeout(LATE, connection.close()).await;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The format of the tables, each version a step from the one before.
+//!
+//! The database says in `longhaul.format` which one it has. Steps are taken
+//! inside one transaction under a lock that lasts as long as the transaction,
+//! which also holds behind a pooler that gives each transaction another session.
+//! So replicas that start at once take each step once, and one that dies leaves
+//! the format it found. A released step is never edited: a change is a new step.
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection, Row};
+
+use super::trouble::Trouble;
+
+const STEPS: &[&str] = &[include_str!("schema/1.sql")];
+
+/// Only the first to come may wait for as long as the steps take.
+const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 60000; \
+    SELECT pg_advisory_xact_lock(7813567290041)";
+
+/// The schema is made only where it is missing: who may not make one can be
+/// given one.
+const FIRST: &str = "DO $$ BEGIN \
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'longhaul') \
+    THEN CREATE SCHEMA longhaul; END IF; END $$; \
+    CREATE TABLE longhaul.format (version bigint NOT NULL); \
+    INSERT INTO longhaul.format VALUES (0)";
+
+/// Brings the database to the newest format.
+pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble> {
+    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    // Mostly there is nothing to do, and nothing to lock for it.
+    if is_known(version(connection).await?, known)? {
+        return Ok(());
+    }
+    let mut transaction = connection.begin_with(BEGIN).await?;
+    let found = version(&mut transaction).await?;
+    if is_known(found, known)? {
+        return Ok(transaction.rollback().await?);
+    }
+    if found.is_none() {
+        sqlx::raw_sql(FIRST).execute(&mut *transaction).await?;
+    }
+    let taken = usize::try_from(found.unwrap_or(0)).unwrap_or(0);
+    for step in STEPS.iter().skip(taken) {
+        sqlx::raw_sql(*step).execute(&mut *transaction).await?;
+    }
+    let stamp = AssertSqlSafe(format!("UPDATE longhaul.format SET version = {known}"));
+    sqlx::raw_sql(stamp).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+fn is_known(found: Option<i64>, known: i64) -> Result<bool, Trouble> {
+    match found {
+        Some(found) if found > known => Err(Trouble::Newer { found, known }),
+        found => Ok(found == Some(known)),
+    }
+}
+
+/// The format that the database says it has; none: it has no tables yet. A
+/// session remembers which names it did not find, so the catalogue is read.
+async fn version(connection: &mut PgConnection) -> Result<Option<i64>, Trouble> {
+    let there = sqlx::raw_sql(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables \
+         WHERE schemaname = 'longhaul' AND tablename = 'format')",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if !there.try_get::<bool, _>(0)? {
+        return Ok(None);
+    }
+    let row = sqlx::raw_sql("SELECT version FROM longhaul.format")
+        .fetch_one(connection)
+        .await?;
+    Ok(Some(row.try_get(0)?))
+}

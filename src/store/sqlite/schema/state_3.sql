@@ -1,0 +1,6 @@
+CREATE TABLE leases (
+    name TEXT NOT NULL PRIMARY KEY,
+    holder BLOB NOT NULL,
+    -- In milliseconds since 1970.
+    until INTEGER NOT NULL
+);

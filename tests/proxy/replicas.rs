@@ -1,0 +1,133 @@
+//! Several proxies in front of one API that share a store: any request may land
+//! on any of them.
+
+use std::time::Duration;
+
+use longhaul::sim::{Kind, Options, Persona, Reply};
+use serde_json::json;
+
+use crate::cluster::Cluster;
+use crate::support::{Proxy, simulated::Simulated};
+use crate::views::agent::Agent;
+use crate::views::cast::{
+    BOUND, FREE, NOW, all_answered, compacted, compaction, continues, shown, stubs,
+};
+
+/// What replicas can share: the files of one machine, and a database where there
+/// is a server.
+fn shared() -> Vec<(tempfile::TempDir, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shared = vec![(folder, String::new())];
+    if let Some(cluster) = Cluster::shared() {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        let url = runtime.block_on(cluster.database());
+        let folder = tempfile::tempdir().unwrap();
+        shared.push((folder, format!("store.url = {url:?}\n")));
+    }
+    shared
+}
+
+fn replicas(
+    count: usize,
+    upstream: &Simulated,
+    folder: &tempfile::TempDir,
+    file: &str,
+) -> Vec<Proxy> {
+    let url = upstream.sim.url();
+    let replica = |_| Proxy::keeping(&url, file, folder.path());
+    (0..count).map(replica).collect()
+}
+
+fn breaks(proxy: &Proxy) -> f64 {
+    let series = "longhaul_prefix_breaks_total{cause=\"unexplained\"}";
+    proxy.metric(series).unwrap_or(0.0)
+}
+
+#[test]
+fn a_session_whose_requests_land_anywhere_has_one_view() {
+    for (folder, file) in shared() {
+        for model in [FREE, BOUND] {
+            let upstream = Simulated::start(Options::default());
+            let proxies = replicas(3, &upstream, &folder, &file);
+            let mut agent = compacted(&upstream, &proxies[0], model);
+            let mut view = shown(&upstream);
+            assert!(stubs(&view) > 0);
+            for turn in 0..12 {
+                let proxy = &proxies[turn % 3];
+                agent.user(&format!("Go on with {turn}."));
+                agent.cycle(&upstream, proxy, "");
+                let now = shown(&upstream);
+                assert!(continues(&now, &view), "{model} {turn} {file}");
+                assert_eq!(stubs(&now), stubs(&view));
+                view = now;
+                // The next one answers the tool call.
+                upstream.sim.push_reply(Reply::text("Done."));
+                agent.ask(&proxies[(turn + 1) % 3], "");
+                let now = shown(&upstream);
+                assert!(continues(&now, &view), "{model} {turn} {file}");
+                view = now;
+            }
+            // A pass at one of them is everybody's.
+            agent.user("Tidy up.");
+            upstream.sim.push_reply(Reply::text("Tidy."));
+            assert_eq!(compaction(&agent.ask(&proxies[1], NOW)), "clear");
+            let view = shown(&upstream);
+            for proxy in &proxies {
+                agent.user("And now?");
+                upstream.sim.push_reply(Reply::text("Now this."));
+                agent.ask(proxy, "");
+                assert!(continues(&shown(&upstream), &view), "{model} {file}");
+            }
+            assert!(all_answered(&upstream));
+            assert!(proxies.iter().all(|proxy| breaks(proxy) < 1.0));
+        }
+    }
+}
+
+/// A beginning that is too long for what a view may have.
+fn beginning() -> Agent {
+    let mut agent = Agent::new(FREE);
+    agent.fields["system"] = json!("Be brief.");
+    for number in 0..12 {
+        agent.user(&format!("Please do step {number} now."));
+        let reply = format!("Answer {number}: I decided on plan {number}. ");
+        let reply = reply + &"It is the better one because of what was found. ".repeat(25);
+        let reply = json!([{"type": "text", "text": reply}]);
+        agent
+            .history
+            .push(json!({"role": "assistant", "content": reply}));
+    }
+    agent
+}
+
+#[test]
+fn sub_agents_on_different_replicas_share_one_summary() {
+    let summaries =
+        "[window]\nbudget = 3000\n[summarizer]\nmode = \"model\"\n[policy]\ntail_messages = 2\n";
+    for (folder, file) in shared() {
+        let upstream = Simulated::start(Options {
+            slow_summary: Duration::from_millis(700),
+            ..Options::default()
+        });
+        upstream.sim.set_persona(Persona::Slow);
+        let proxies = replicas(3, &upstream, &folder, &format!("{file}{summaries}"));
+        let beginning = beginning();
+        let done: Vec<String> = std::thread::scope(|scope| {
+            let asked: Vec<_> = (0..12)
+                .map(|number| {
+                    let mut agent = beginning.clone();
+                    let proxy = &proxies[number % 3];
+                    agent.user(&format!("You are number {number}: do your part."));
+                    scope.spawn(move || compaction(&agent.ask(proxy, "")).to_owned())
+                })
+                .collect();
+            asked.into_iter().map(|done| done.join().unwrap()).collect()
+        });
+        assert!(done.iter().all(|done| done == "summary"), "{done:?}");
+        let calls = upstream.entries();
+        let calls = calls.iter().filter(|entry| entry.kind == Kind::Summary);
+        assert_eq!(calls.count(), 1, "{file}");
+        assert!(all_answered(&upstream));
+    }
+}
