@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, serve, sim};
+use longhaul::cli::{check, replay, serve, sim};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Validate the configuration and print the effective one
     Check(check::CheckArgs),
+    /// Play recorded conversations against the simulated upstream and tell what came of it
+    Replay(replay::ReplayArgs),
     /// Run the simulated upstream on its own, for trying an agent offline
     Sim(sim::SimArgs),
 }
@@ -43,6 +45,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => serve::run(arguments.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Check(args)) => Ok(check::run(args)?),
+        Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Sim(args)) => tokio::runtime::Runtime::new()
             .context("cannot start the runtime")?
             .block_on(sim::run(args))

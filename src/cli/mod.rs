@@ -6,6 +6,8 @@
 pub mod check;
 mod logs;
 mod overrides;
+mod progress;
+pub mod replay;
 pub mod serve;
 pub mod sim;
 
