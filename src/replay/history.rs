@@ -12,9 +12,18 @@ pub struct History {
     messages: Vec<Value>,
     /// Each as it is written.
     written: Vec<String>,
+    mark: Value,
 }
 
 impl History {
+    /// An empty one, of a client with this cache mark.
+    pub fn new(mark: Value) -> Self {
+        Self {
+            mark,
+            ..Self::default()
+        }
+    }
+
     /// Adds a message.
     pub fn push(&mut self, message: Value) {
         self.written.push(message.to_string());
@@ -23,7 +32,7 @@ impl History {
 
     /// Begins anew.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(std::mem::take(&mut self.mark));
     }
 
     /// How many messages there are.
@@ -41,6 +50,12 @@ impl History {
         self.written.get(at).map(String::as_str)
     }
 
+    /// A message, as it is written where it has one.
+    pub fn marked(&self, at: usize) -> Option<String> {
+        let message = self.messages.get(at)?;
+        Some(marked(message, &self.mark).to_string())
+    }
+
     /// A block of a message.
     pub fn block(&self, at: usize, block: usize) -> Option<&Value> {
         self.messages.get(at)?.get("content")?.get(block)
@@ -48,7 +63,7 @@ impl History {
 
     /// The messages of the next request. Marks stand on the last block of the
     /// last two messages of the user.
-    pub fn write(&self, mark: &Value) -> String {
+    pub fn write(&self) -> String {
         let last = self.messages.len().saturating_sub(1);
         let room: usize = self.written.iter().map(|it| it.len() + 1).sum();
         let mut text = String::with_capacity(room + 200);
@@ -57,7 +72,7 @@ impl History {
                 text.push(',');
             }
             if at == last || at + 2 == last {
-                text.push_str(&marked(message, mark).to_string());
+                text.push_str(&marked(message, &self.mark).to_string());
             } else {
                 text.push_str(written);
             }
@@ -83,13 +98,13 @@ mod tests {
 
     #[test]
     fn the_last_two_messages_of_the_user_are_marked() {
-        let mut history = History::default();
+        let mut history = History::new(json!("here"));
         for at in 0..5 {
             let role = if at % 2 == 0 { "user" } else { "assistant" };
             history
                 .push(json!({"role": role, "content": [{"type": "text", "text": at.to_string()}]}));
         }
-        let text = format!("[{}]", history.write(&json!("here")));
+        let text = format!("[{}]", history.write());
         let messages: Vec<Value> = serde_json::from_str(&text).unwrap();
         let marked = messages.iter().enumerate();
         let marked = marked.filter(|(_, message)| message["content"][0]["cache_control"] == "here");

@@ -155,11 +155,12 @@ impl Stage<'_> {
         };
         let options = options.with_window(&self.settings.model, window);
         let sim = Sim::counting(options, self.counter.clone()).run().await?;
+        let around = Around::new(self.session, &self.settings.model, self.settings.window);
         let mut playing = Playing {
             stage: self,
             sim: &sim,
-            around: Around::new(self.session, &self.settings.model, self.settings.window),
-            history: History::default(),
+            history: History::new(around.mark.clone()),
+            around,
             watch: Watch::default(),
             store: None,
             passes: 0,
@@ -208,7 +209,7 @@ impl Playing<'_> {
             }
             self.hear(step.asked.clone());
             self.sim.push_reply(said(&step.answer, false));
-            let body = self.around.body(&self.history.write(&self.around.mark));
+            let body = self.around.body(&self.history.write());
             let wish: &[(&str, &str)] = match quiet {
                 Some(_) if (self.stage.forced)(at) => &[("x-longhaul-compact", "now")],
                 _ => &[],

@@ -57,12 +57,11 @@ impl Reach for Archive {
         Box::pin(async move {
             let tenant = chain::start(&self.tenant);
             for place in need.places.iter().rev() {
-                let Some(content) = content(history, overlay, *place) else {
-                    continue;
-                };
-                let kept = self.store.blob(blob_id(tenant, content.as_bytes())).await;
-                if let Ok(Some(_)) = kept {
-                    return true;
+                for content in contents(history, overlay, *place) {
+                    let kept = self.store.blob(blob_id(tenant, content.as_bytes())).await;
+                    if let Ok(Some(_)) = kept {
+                        return true;
+                    }
                 }
             }
             false
@@ -70,13 +69,15 @@ impl Reach for Archive {
     }
 }
 
-/// What was archived for a place: the whole message if it is hidden, what a
-/// block held if that gave way.
-fn content(history: &History, overlay: &Overlay, (message, block): Place) -> Option<String> {
+/// What was archived for a place: the whole message if it is hidden, as it is
+/// written or as it was when it was one of the newest, with its mark; what a block
+/// held if that gave way.
+fn contents(history: &History, overlay: &Overlay, (message, block): Place) -> Vec<String> {
     if !overlay.shows(message) {
-        return history.written(message).map(str::to_owned);
+        let plain = history.written(message).map(str::to_owned);
+        return plain.into_iter().chain(history.marked(message)).collect();
     }
-    let block = history.block(message, block)?;
-    let payload = block.get("content").or_else(|| block.get("input"));
-    Some(payload.unwrap_or(&Value::Null).to_string())
+    let held = history.block(message, block);
+    let payload = held.and_then(|held| held.get("content").or_else(|| held.get("input")));
+    payload.map(Value::to_string).into_iter().collect()
 }
