@@ -41,6 +41,9 @@ const ADMIN_CONNECTIONS: usize = 64;
 /// How often the store is tidied up.
 const TEND: Duration = Duration::from_mins(10);
 
+/// How often it is looked whether a proxy has nothing to do.
+const LOOK: Duration = Duration::from_micros(200);
+
 /// Why the proxy cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -104,6 +107,24 @@ pub struct App {
     draining: CancellationToken,
     grace: Duration,
     views: Arc<Views>,
+    metrics: Arc<Metrics>,
+}
+
+/// Tells when a proxy has nothing to do.
+#[derive(Clone)]
+pub struct Quiet {
+    views: Arc<Views>,
+    metrics: Arc<Metrics>,
+}
+
+impl Quiet {
+    /// Waits until no request is on its way and nothing is being prepared in the
+    /// background, so that what a request set off has happened before the next.
+    pub async fn wait(&self) {
+        while self.metrics.in_flight.get() > 0 || !self.views.is_idle() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
 }
 
 impl App {
@@ -135,7 +156,7 @@ impl App {
             room: Room::new(limits.buffered_bytes, metrics.buffered_bytes.clone()),
             models: config.models.clone(),
             views: views.clone(),
-            metrics,
+            metrics: metrics.clone(),
         });
         let draining = CancellationToken::new();
         let admin = Arc::new(Admin {
@@ -204,6 +225,7 @@ impl App {
             draining,
             grace: limits.drain,
             views,
+            metrics,
         })
     }
 
@@ -215,6 +237,14 @@ impl App {
     /// Where the admin surface listens, if it has an address of its own.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
+    }
+
+    /// Tells when there is nothing to do.
+    pub fn quiet(&self) -> Quiet {
+        Quiet {
+            views: self.views.clone(),
+            metrics: self.metrics.clone(),
+        }
     }
 
     /// Serves until `stop` resolves, then drains. Blocks its thread at the very

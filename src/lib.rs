@@ -25,7 +25,7 @@
 //! |---|---|---|
 //! | pure | [`wire`], [`engine`] | values in, values out: no I/O, clock or randomness |
 //! | shell | [`server`], [`views`], [`compactor`], [`recall`], [`store`], [`upstream`] | I/O, no decisions |
-//! | edge | [`app`], [`cli`], [`config`], [`metrics`] | wiring |
+//! | edge | [`app`], [`cli`], [`config`], [`metrics`], [`replay`] | wiring; a replay runs an app against the simulator |
 //! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
 //!
 //! Pure code imports no shell, the shell imports no edge but the validated
@@ -49,6 +49,7 @@ pub mod config;
 pub mod engine;
 pub mod metrics;
 pub mod recall;
+pub mod replay;
 pub mod server;
 pub mod sim;
 pub mod store;

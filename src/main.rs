@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, journal, serve, sessions, sim};
+use longhaul::cli::{check, journal, replay, serve, sessions, sim};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Validate the configuration and print the effective one
     Check(check::CheckArgs),
+    /// Play recorded conversations against the simulated upstream and tell what came of it
+    Replay(replay::ReplayArgs),
     /// Run the simulated upstream on its own, for trying an agent offline
     Sim(sim::SimArgs),
     /// Look into the store: sessions, how they went, what hands one on
@@ -49,6 +51,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Check(args)) => Ok(check::run(args)?),
         Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Journal(args)) => journal::run(args),
+        Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Sim(args)) => tokio::runtime::Runtime::new()
             .context("cannot start the runtime")?
             .block_on(sim::run(args))

@@ -8,6 +8,8 @@ mod desk;
 pub mod journal;
 mod logs;
 mod overrides;
+mod progress;
+pub mod replay;
 pub mod serve;
 pub mod sessions;
 pub mod sim;

@@ -46,6 +46,7 @@ impl OverrideArgs {
                 upstream: self.upstream,
                 data_dir: self.data_dir,
                 store: self.store,
+                ..Flags::default()
             },
         }
     }

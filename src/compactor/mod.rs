@@ -255,6 +255,11 @@ impl Compactor {
         hasher.finalize().into()
     }
 
+    /// Whether no flight is under way.
+    pub fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
     /// Ends all flights.
     pub async fn close(&self) {
         self.stopping.cancel();

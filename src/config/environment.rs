@@ -74,7 +74,7 @@ fn keys() -> impl Iterator<Item = &'static str> + Clone {
 
 /// What a text may mean, most likely first: TOML where it looks like it, the
 /// text itself, a number or switch, a list with commas.
-fn readings(text: &str) -> Vec<Value> {
+pub(super) fn readings(text: &str) -> Vec<Value> {
     let value = |text: &str| {
         let table: Table = format!("value = {text}").parse().ok()?;
         // More than one key means the text broke out of its place.

@@ -28,6 +28,20 @@ impl Path {
         Self(text.split('.').map(str::to_owned).collect())
     }
 
+    /// The path as a file spells it, with quotes around what holds dots.
+    pub(super) fn written(text: &str) -> Self {
+        let mut segments = Vec::new();
+        let mut table: toml::Table = format!("{text} = 0").parse().unwrap_or_default();
+        while let Some((segment, inner)) = table.into_iter().next() {
+            segments.push(segment);
+            table = match inner {
+                Value::Table(inner) => inner,
+                _ => return Self(segments),
+            };
+        }
+        Self::dotted(text)
+    }
+
     /// The path of a key whose `*` stands for a name.
     pub(super) fn of(key: &Key, name: &str) -> Self {
         let segments = key.path.split('.');

@@ -4,6 +4,7 @@
 //! The environment is a value like any other here; only the command line's
 //! edge takes it from the process.
 
+use super::environment::readings;
 use super::given::Given;
 use super::path::Path;
 use super::problem::Source;
@@ -34,6 +35,9 @@ pub struct Flags {
     pub data_dir: Option<String>,
     /// `--store` for `store.url`.
     pub store: Option<String>,
+    /// `--set` for any key; a later one beats an earlier one, and a flag of its
+    /// own beats both.
+    pub set: Vec<(String, String)>,
 }
 
 /// The variable that names the configuration file.
@@ -73,18 +77,23 @@ impl Flags {
             ("--data-dir", "data_dir", &self.data_dir),
             ("--store", "store.url", &self.store),
         ];
-        flags
-            .into_iter()
-            .filter_map(|(flag, key, text)| {
-                let text = text.as_ref()?;
-                Some(Given {
-                    path: Path::dotted(key),
-                    readings: vec![Value::String(text.clone())],
-                    written: text.clone(),
-                    source: Source::Flag(flag),
-                })
+        let flags = flags.into_iter().filter_map(|(flag, key, text)| {
+            let text = text.as_ref()?;
+            Some(Given {
+                path: Path::dotted(key),
+                readings: vec![Value::String(text.clone())],
+                written: text.clone(),
+                source: Source::Flag(flag),
             })
-            .collect()
+        });
+        // A key as a file spells it; the text means what a variable's would.
+        let set = self.set.iter().map(|(key, text)| Given {
+            path: Path::written(key),
+            readings: readings(text),
+            written: text.clone(),
+            source: Source::Flag("--set"),
+        });
+        set.chain(flags).collect()
     }
 }
 

@@ -63,11 +63,19 @@ impl Drop for Running {
 impl Sim {
     /// Starts a simulator on a free port of the loopback interface.
     pub async fn start(options: Options) -> io::Result<Running> {
+        Self::new(options).run().await
+    }
+
+    /// Runs this one on a free port of the loopback interface.
+    pub async fn run(self) -> io::Result<Running> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let sim = Self::new(options);
-        let task = tokio::spawn(sim.clone().serve(listener));
-        Ok(Running { sim, address, task })
+        let task = tokio::spawn(self.clone().serve(listener));
+        Ok(Running {
+            sim: self,
+            address,
+            task,
+        })
     }
 
     /// Serves connections until the future is dropped; then they all end.

@@ -24,7 +24,7 @@ pub struct Sim(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     options: Options,
-    counter: Counter,
+    counter: Arc<Counter>,
     state: Mutex<State>,
 }
 
@@ -53,7 +53,13 @@ pub(super) struct State {
 impl Sim {
     /// A simulator.
     pub fn new(options: Options) -> Self {
-        let counter = Counter::new(options.drift);
+        let counter = Arc::new(Counter::new(options.drift));
+        Self::counting(options, counter)
+    }
+
+    /// The same with a counter that others use too: what one has counted, the
+    /// others need not. Its drift holds, whatever the settings say.
+    pub fn counting(options: Options, counter: Arc<Counter>) -> Self {
         Self(Arc::new(Inner {
             options,
             counter,
@@ -111,6 +117,11 @@ impl Sim {
     /// How the next request for a summary is answered; several are taken in order.
     pub fn push_persona(&self, persona: Persona) {
         self.state().personas.push_back(persona);
+    }
+
+    /// Forgets scripted replies that nobody has heard.
+    pub fn drop_replies(&self) {
+        self.state().replies.clear();
     }
 
     /// What was seen so far, and what it cost.

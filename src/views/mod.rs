@@ -240,6 +240,12 @@ impl Views {
         tenant
     }
 
+    /// Whether nothing goes on in the background.
+    pub fn is_idle(&self) -> bool {
+        let compactor = self.compactor.as_ref();
+        self.tasks.is_empty() && compactor.is_none_or(|compactor| compactor.is_idle())
+    }
+
     /// Removes what is no longer kept.
     pub async fn collect(&self) {
         let ago = |time: Duration| {

@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use longhaul::sim::{Options, Reply};
+use longhaul::replay::read::read;
+use longhaul::replay::recording::{is_thinking, legal};
+pub use longhaul::replay::recording::{opens_turn, said};
+use longhaul::sim::Options;
 use serde_json::{Value, json};
 
 use super::properties::{Named, first_seed, style};
@@ -32,73 +35,12 @@ pub fn folder() -> PathBuf {
 
 /// The stretches of a recording in which one history grows.
 pub fn stretches(recording: &Path) -> Vec<Vec<Value>> {
-    let lines = std::fs::read_to_string(recording.join("messages.jsonl")).unwrap();
-    let lines = lines.lines().filter(|line| !line.trim().is_empty());
-    let mut messages: Vec<Value> = lines.map(|l| serde_json::from_str(l).unwrap()).collect();
-    let meta = std::fs::read_to_string(recording.join("meta.json")).unwrap();
-    let meta: Value = serde_json::from_str(&meta).unwrap();
-    let cuts = meta["client_compaction_before_message_index"].as_array();
-    let cuts = cuts.into_iter().flatten().filter_map(Value::as_u64);
-    let mut cuts: Vec<usize> = cuts.map(|at| usize::try_from(at).unwrap()).collect();
-    let mut stretches = Vec::new();
-    cuts.sort_unstable();
-    for cut in cuts.into_iter().rev() {
-        stretches.push(messages.split_off(cut.min(messages.len())));
-    }
-    stretches.push(messages);
-    stretches.reverse();
-    stretches
-        .into_iter()
-        .map(|messages| legal(&messages))
-        .collect()
-}
-
-/// What the API takes of a recording: it begins with the user, calls and results
-/// in pairs, results first, nothing empty, one message a turn.
-fn legal(messages: &[Value]) -> Vec<Value> {
-    let mut legal: Vec<Value> = Vec::new();
-    let mut calls = BTreeSet::new();
-    for message in messages {
-        let role = message["role"].as_str().unwrap();
-        let mut blocks = match &message["content"] {
-            Value::String(text) => vec![json!({"type": "text", "text": text})],
-            Value::Array(blocks) => blocks.clone(),
-            _ => Vec::new(),
-        };
-        blocks.retain(|block| match block["type"].as_str() {
-            Some("text") => !block["text"].as_str().unwrap().trim().is_empty(),
-            Some("tool_result") => calls.contains(block["tool_use_id"].as_str().unwrap()),
-            _ => true,
-        });
-        if blocks.is_empty() || (legal.is_empty() && role != "user") {
-            continue;
-        }
-        let known = legal.last_mut().filter(|last| last["role"] == role);
-        match known.and_then(|last| last["content"].as_array_mut()) {
-            Some(last) => last.extend(blocks),
-            None => legal.push(json!({"role": role, "content": blocks})),
-        }
-        let last = legal.last_mut().unwrap()["content"].as_array_mut().unwrap();
-        last.sort_by_key(|block| block["type"] != "tool_result" && role == "user");
-        if role == "assistant" {
-            let uses = last.iter().filter(|block| block["type"] == "tool_use");
-            calls = uses
-                .map(|call| call["id"].as_str().unwrap().to_owned())
-                .collect();
-        }
-    }
+    let recording = read(recording).unwrap().recording;
+    let stretches = recording.stretches.iter();
+    let legal = stretches.map(|spoken| legal(spoken).into_iter());
     legal
-}
-
-pub fn opens_turn(message: &Value) -> bool {
-    let blocks = message["content"].as_array().unwrap();
-    message["role"] == "user" && blocks.iter().all(|block| block["type"] != "tool_result")
-}
-
-fn is_thinking(block: &Value) -> bool {
-    block["type"]
-        .as_str()
-        .is_some_and(|kind| kind.contains("thinking"))
+        .map(|spoken| spoken.map(|spoken| spoken.message).collect())
+        .collect()
 }
 
 /// A message of the assistant's, as somebody resumes it who has lost the thinking.
@@ -110,21 +52,6 @@ fn resumed(message: &Value) -> Value {
         blocks.push(json!({"type": "text", "text": "…"}));
     }
     message
-}
-
-/// What the assistant said, to be said again and signed anew.
-pub fn said(message: &Value, manual: bool) -> Reply {
-    let mut blocks = message["content"].as_array().unwrap().clone();
-    for block in blocks.iter_mut().filter(|block| is_thinking(block)) {
-        *block = json!({"type": "thinking", "thinking": block["thinking"].as_str().unwrap_or("…")});
-    }
-    if manual && !blocks.iter().any(is_thinking) {
-        blocks.insert(0, json!({"type": "thinking", "thinking": "…"}));
-    }
-    if blocks.iter().all(is_thinking) {
-        blocks.push(json!({"type": "text", "text": "…"}));
-    }
-    Reply::blocks(blocks)
 }
 
 fn talk(rng: &mut Rng, model: &str, messages: &[Value]) -> Talk {

@@ -1,0 +1,143 @@
+//! `longhaul replay`: what would have become of recorded sessions.
+//!
+//! It needs no key and sends nothing anywhere: client, proxy and simulated
+//! upstream are all in this process. A file that cannot be played is named with
+//! its line and the others go on; the exit code is 1 then, and 2 if what was
+//! asked for makes no sense.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::progress::Progress;
+use super::{BAD_CONFIGURATION, OverrideArgs};
+use crate::replay::all::Plan;
+use crate::replay::read::read;
+use crate::replay::report::{self, Report};
+use crate::replay::session::Session;
+use crate::replay::settings::{BadSettings, Settings, variations};
+
+/// Arguments of `longhaul replay`.
+#[derive(Clone, clap::Args)]
+pub struct ReplayArgs {
+    /// Recordings: sessions of Claude Code, rollouts of Codex, messages a line, request bodies
+    #[arg(required = true, value_name = "TRANSCRIPT")]
+    pub transcripts: Vec<PathBuf>,
+    /// Model that is asked, with its window and prices
+    #[arg(long, default_value = "claude-opus-5-5")]
+    pub model: String,
+    /// Window in tokens, instead of the model's own
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub window: Option<u64>,
+    /// Tokens that a conversation may occupy
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub budget: Option<u64>,
+    /// Play once more with a key set; several values are played side by side
+    #[arg(long, value_name = "KEY=VALUE[,VALUE]")]
+    pub set: Vec<String>,
+    /// Seconds between two requests where no times were recorded
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub pause: u64,
+    /// Configuration file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the sizes and costs of each session
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write a page with the table and the pictures
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// Plays the recordings and tells what came of it.
+pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
+    let complain = |problem: &dyn std::fmt::Display| {
+        writeln!(std::io::stderr(), "longhaul: {problem}").context("cannot write to standard error")
+    };
+    let mut plan = match plan(args) {
+        Ok(plan) => plan,
+        Err(problem) => {
+            complain(&problem)?;
+            return Ok(ExitCode::from(BAD_CONFIGURATION));
+        }
+    };
+    let mut code = ExitCode::SUCCESS;
+    for path in &args.transcripts {
+        match read(path) {
+            Ok(read) => {
+                for warning in &read.warnings {
+                    complain(&format!("warning: {warning}"))?;
+                }
+                let pause = Duration::from_secs(args.pause);
+                plan.sessions.push(Session::new(&read.recording, pause));
+            }
+            Err(problem) => {
+                complain(&problem)?;
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    if plan.sessions.is_empty() {
+        return Ok(code);
+    }
+    let progress = Progress::new(plan.requests());
+    let told = plan.play(&|_| false, &|| progress.step());
+    progress.end();
+    let told = told?;
+    for told in &told {
+        let runs = told.with.iter().map(|(_, run)| run);
+        for why in runs.filter_map(|run| run.refused.as_ref()) {
+            complain(&format!("{}: did not come to its end: {why}", told.name))?;
+            code = ExitCode::FAILURE;
+        }
+    }
+    let report = Report {
+        model: &args.model,
+        window: plan.settings.window,
+        budget: args.budget,
+        pause: Duration::from_secs(args.pause).as_secs_f64(),
+        variations: &plan.variations,
+        told: &told,
+    };
+    let drawn = [
+        (&args.svg, report::svg as fn(&Report<'_>) -> String),
+        (&args.html, report::html),
+    ];
+    for (path, draw) in drawn {
+        if let Some(path) = path {
+            let written = std::fs::write(path, draw(&report));
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    let text = if args.json {
+        format!("{:#}\n", report::json(&report))
+    } else {
+        report::table(&report)
+    };
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write to standard output")?;
+    Ok(code)
+}
+
+/// What is to be played, still without sessions.
+fn plan(args: &ReplayArgs) -> Result<Plan, BadSettings> {
+    let overrides = OverrideArgs {
+        config: args.config.clone(),
+        ..OverrideArgs::default()
+    };
+    let sources = overrides.into_sources();
+    let plan = Plan {
+        sessions: Vec::new(),
+        settings: Settings::new(&args.model, args.window, args.budget, sources)?,
+        variations: variations(&args.set)?,
+    };
+    plan.check()?;
+    Ok(plan)
+}

@@ -1,0 +1,142 @@
+//! The figures of a run: what a report says of it in a line.
+
+use std::collections::BTreeMap;
+
+use super::play::{Played, Run};
+use super::session::Session;
+use super::signals::{Signals, Sums};
+use crate::sim::models::Model;
+use crate::sim::prices::Tokens;
+
+/// What became of a session, or of many.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figures {
+    /// It came to its end.
+    pub completed: bool,
+    /// The first request that did not fit, counted from one, where one did not.
+    pub ends_at: Option<usize>,
+    /// Requests.
+    pub requests: usize,
+    /// Tokens by class.
+    pub tokens: Tokens,
+    /// Dollars, for summaries too.
+    pub dollars: f64,
+    /// The largest prompt.
+    pub peak: u64,
+    /// Requests whose prompt departs from the one before.
+    pub breaks: usize,
+}
+
+impl Figures {
+    /// The figures of a run on a window of this size. Without a proxy the run
+    /// goes on beyond it, so that costs can be compared; where it would have
+    /// ended is told.
+    pub fn of(run: &Run, session: &Session, window: u64) -> Self {
+        let sum = |of: &dyn Fn(&Played) -> f64| run.played.iter().map(of).sum::<f64>();
+        let prompts = run.played.iter().map(|played| played.tokens.prompt());
+        let mut beyond = prompts.clone();
+        let ended = beyond.position(|prompt| prompt > window);
+        let refused = run.refused.is_some().then_some(run.played.len());
+        let ends_at = ended.or(refused).map(|at| at + 1);
+        let tokens = run.played.iter().map(|played| played.tokens);
+        Self {
+            completed: ends_at.is_none() && run.played.len() == session.steps.len(),
+            ends_at,
+            requests: run.played.len(),
+            tokens: tokens.fold(Tokens::default(), Tokens::plus),
+            dollars: sum(&|played| played.dollars + played.summaries),
+            peak: prompts.max().unwrap_or(0),
+            breaks: run.played.iter().filter(|played| played.broken).count(),
+        }
+    }
+
+    /// The figures of both together.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        Self {
+            completed: self.completed && other.completed,
+            ends_at: None,
+            requests: self.requests + other.requests,
+            tokens: self.tokens.plus(other.tokens),
+            dollars: self.dollars + other.dollars,
+            peak: self.peak.max(other.peak),
+            breaks: self.breaks + other.breaks,
+        }
+    }
+
+    /// The share of all prompts that was read from the cache.
+    #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn cache_read_share(&self) -> f64 {
+        self.tokens.read as f64 / self.tokens.prompt().max(1) as f64
+    }
+}
+
+/// A session with the proxy, beside the same without.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The figures with the proxy.
+    pub with: Figures,
+    /// Passes by kind.
+    pub compactions: BTreeMap<String, usize>,
+    /// Dollars that summaries cost.
+    pub summarizer: f64,
+    /// Dollars saved, net.
+    pub saved: f64,
+    /// What signals are told from.
+    pub sums: Sums,
+}
+
+impl Outcome {
+    /// Nothing yet, to be added to.
+    pub fn none() -> Self {
+        Self {
+            with: Figures {
+                completed: true,
+                ..Figures::default()
+            },
+            compactions: BTreeMap::new(),
+            summarizer: 0.0,
+            saved: 0.0,
+            sums: Sums::default(),
+        }
+    }
+
+    /// What became of a session that was played both ways. What was saved is
+    /// told of the requests that both came to.
+    pub fn of(session: &Session, alone: &Run, with: &Run, window: u64, model: &Model) -> Self {
+        let mut compactions = BTreeMap::new();
+        for kind in with.played.iter().flat_map(|played| &played.pass) {
+            *compactions.entry(kind.clone()).or_default() += 1;
+        }
+        let summarizer = with.played.iter().map(|played| played.summaries).sum();
+        let pairs = alone.played.iter().zip(&with.played);
+        let saved = pairs.map(|(alone, with)| alone.dollars - with.dollars - with.summaries);
+        Self {
+            with: Figures::of(with, session, window),
+            compactions,
+            summarizer,
+            saved: saved.sum(),
+            sums: Sums::of(alone, with, model),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        for (kind, count) in &other.compactions {
+            *self.compactions.entry(kind.clone()).or_default() += count;
+        }
+        Self {
+            with: self.with.plus(&other.with),
+            compactions: self.compactions,
+            summarizer: self.summarizer + other.summarizer,
+            saved: self.saved + other.saved,
+            sums: self.sums.plus(&other.sums),
+        }
+    }
+
+    /// The signals.
+    pub fn signals(&self) -> Signals {
+        self.sums.signals()
+    }
+}

@@ -1,0 +1,31 @@
+//! Plays recorded conversations through the proxy, against the simulator.
+//!
+//! What would Longhaul have done with this session, what would it have cost, and
+//! would the agent still have known what it needed? A recording answers that
+//! without a key and without a network: it is played as a growing conversation,
+//! once without the proxy and once with it, and both are billed.
+//!
+//! | step | modules |
+//! |---|---|
+//! | what was said | `read`, `recording`, `session` |
+//! | what is sent | `around`, `history`, `line` |
+//! | under which conditions | `settings` |
+//! | playing | `play`, `all` |
+//! | what was lost | `probes`, `watch`, `reach` |
+//! | what is told | `signals`, `figures`, `report` |
+
+pub mod all;
+pub mod around;
+pub mod figures;
+pub mod history;
+pub mod line;
+pub mod play;
+pub mod probes;
+pub mod reach;
+pub mod read;
+pub mod recording;
+pub mod report;
+pub mod session;
+pub mod settings;
+pub mod signals;
+pub mod watch;

@@ -1,0 +1,226 @@
+//! Natural probes: what a recording itself shows to be needed later.
+//!
+//! Nobody has to make up questions about a conversation to find out whether its
+//! view still holds what matters. The recording goes on: it names files,
+//! identifiers and values that were mentioned before, acts on what was decided,
+//! and stays bound to what the user forbade. Here is how such things are told in
+//! a text; whether they were in view when they were needed is seen in `watch`.
+
+use serde_json::Value;
+
+use super::recording::{kind, text};
+
+/// The shortest and longest word that tells something.
+const LENGTH: std::ops::RangeInclusive<usize> = 6..=160;
+/// The shortest and longest line that sets a rule.
+const RULE: std::ops::RangeInclusive<usize> = 12..=400;
+/// Longer strings in the input of a call are content, such as a file that is
+/// written, and not what the call is about.
+const SUBJECT: usize = 400;
+
+/// What kind of thing is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A name or value of somebody's making.
+    Identifier,
+    /// A file.
+    Path,
+    /// Something that the assistant named when it decided.
+    Decision,
+    /// A rule of the user's, word for word.
+    Constraint,
+}
+
+impl Kind {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [
+        Self::Identifier,
+        Self::Path,
+        Self::Decision,
+        Self::Constraint,
+    ];
+
+    /// Its name in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Identifier => "identifier",
+            Self::Path => "path",
+            Self::Decision => "decision",
+            Self::Constraint => "constraint",
+        }
+    }
+}
+
+/// Words that tell something: paths, and names and values that no language has.
+pub fn terms(text: &str) -> impl Iterator<Item = &str> {
+    let part = |c: char| !(c.is_ascii_alphanumeric() || "_./-@".contains(c));
+    let trimmed = |word: &'_ str| -> (usize, usize) {
+        let start = word.trim_start_matches(['.', '-', '@']);
+        let end = start.trim_end_matches(['.', '-', '@', '/']);
+        (word.len() - start.len(), end.len())
+    };
+    text.split(part)
+        .filter_map(move |word| {
+            let (from, length) = trimmed(word);
+            word.get(from..from + length)
+        })
+        .filter(|word| LENGTH.contains(&word.len()) && is_telling(word))
+}
+
+/// Whether a word is a path.
+pub fn is_path(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let has_ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+        let letters = ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        !stem.is_empty() && (1..=6).contains(&ending.len()) && letters
+    });
+    word.contains('/') && !word.starts_with("//") && (has_ending || word.starts_with('/'))
+}
+
+/// Nothing that one would write without having read it here: it is put together
+/// from words, or from words and numbers.
+fn is_telling(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let letters = bytes.iter().any(u8::is_ascii_alphabetic);
+    let digits = bytes.iter().any(u8::is_ascii_digit);
+    let joined = bytes.contains(&b'_') || (word.contains('/') && is_path(word));
+    let mut pairs = bytes.array_windows::<2>();
+    let humped = pairs.any(|[a, b]| a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    letters && (digits || joined || humped)
+}
+
+/// The lines in which a user sets a rule.
+pub fn constraints(words: &str) -> impl Iterator<Item = &str> {
+    const RULES: [&str; 12] = [
+        "never ",
+        "always ",
+        "must not",
+        "do not ",
+        "don't ",
+        "only use",
+        "make sure",
+        "must be",
+        "should not",
+        "shouldn't",
+        "prefer ",
+        "instead of",
+    ];
+    let sets_rule = |line: &&str| {
+        let lower = line.to_lowercase();
+        RULE.contains(&line.len()) && RULES.iter().any(|rule| lower.contains(rule))
+    };
+    words.lines().map(str::trim).filter(sets_rule)
+}
+
+/// The sentences in which the assistant decides something.
+pub fn decisions(words: &str) -> impl Iterator<Item = &str> {
+    const DECIDES: [&str; 11] = [
+        "decided",
+        "i'll use",
+        "instead of",
+        "root cause",
+        "the fix is",
+        "go with",
+        "will not ",
+        "the problem is",
+        "the issue is",
+        "the solution",
+        "we should",
+    ];
+    let decides = |sentence: &&str| {
+        let lower = sentence.to_lowercase();
+        DECIDES.iter().any(|word| lower.contains(word))
+    };
+    words.split_inclusive(['\n', '!', '?']).filter(decides)
+}
+
+/// Everything that a block says, thinking aside: it is not shown for ever, and
+/// nobody relies on it.
+pub fn words(block: &Value) -> Vec<&str> {
+    let mut words = Vec::new();
+    match kind(block) {
+        "text" => words.push(text(block, "text")),
+        "tool_result" => gather(block.get("content"), usize::MAX, &mut words),
+        "tool_use" => gather(block.get("input"), usize::MAX, &mut words),
+        _ => {}
+    }
+    words
+}
+
+/// What a block of an answer needs to have known.
+pub fn needed(block: &Value) -> Vec<&str> {
+    let mut words = Vec::new();
+    match kind(block) {
+        "text" => words.push(text(block, "text")),
+        "tool_use" => gather(block.get("input"), SUBJECT, &mut words),
+        _ => {}
+    }
+    words
+}
+
+/// Every string in a value, but for long ones.
+pub fn gather<'a>(value: Option<&'a Value>, longest: usize, words: &mut Vec<&'a str>) {
+    match value {
+        Some(Value::String(text)) if text.len() <= longest => words.push(text),
+        Some(Value::Array(list)) => list
+            .iter()
+            .for_each(|inner| gather(Some(inner), longest, words)),
+        Some(Value::Object(fields)) => fields
+            .values()
+            .for_each(|inner| gather(Some(inner), longest, words)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn telling_words_are_paths_and_names_that_no_language_has() {
+        let text = "Look at `src/engine/reduce.rs:12` and parseHeader(max_bytes) of either/or, \
+                    not the README, in v2.14.0-rc1; see https://example.com. Commit deadbeef1.";
+        let found: Vec<&str> = terms(text).collect();
+        assert_eq!(
+            found,
+            [
+                "src/engine/reduce.rs",
+                "parseHeader",
+                "max_bytes",
+                "v2.14.0-rc1",
+                "deadbeef1"
+            ]
+        );
+        for (word, expected) in [
+            ("src/a.rs", true),
+            ("/etc/hosts", true),
+            ("either/or", false),
+            ("a.rs", false),
+        ] {
+            assert_eq!(is_path(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn rules_and_decisions_are_told_by_their_words() {
+        let said = "Please port it.\nNever touch files under legacy/.\n  Always run the tests \nok";
+        let rules: Vec<&str> = constraints(said).collect();
+        assert_eq!(
+            rules,
+            ["Never touch files under legacy/.", "Always run the tests"]
+        );
+        let said = "I looked around.\nThe root cause is cache_key.\nMore follows.";
+        let decided: Vec<&str> = decisions(said).collect();
+        assert_eq!(decided, ["The root cause is cache_key.\n"]);
+    }
+
+    #[test]
+    fn what_a_call_is_about_is_needed_and_what_it_writes_is_not() {
+        let call =
+            json!({"type": "tool_use", "input": {"path": "a_b", "content": "x".repeat(500)}});
+        assert_eq!(needed(&call), ["a_b"]);
+        assert_eq!(words(&call).len(), 2);
+        assert!(words(&json!({"type": "thinking", "thinking": "x"})).is_empty());
+    }
+}

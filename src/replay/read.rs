@@ -1,0 +1,238 @@
+//! Reads recordings: which form a file has, and what is wrong with it.
+//!
+//! | form | what a line is |
+//! |---|---|
+//! | Claude Code | an event with a `message` in it |
+//! | Codex | a rollout item with a `payload`, or, in old ones, the item itself |
+//! | plain | a message: `role` and `content` |
+//! | captured | a request body with `messages`; a file may also be one body |
+//!
+//! The first lines decide. A line that cannot be read stops its file and is
+//! named, unless it is the last one and was only half written: an agent may
+//! still be at work. Times are kept where they were recorded.
+
+mod capture;
+mod claude_code;
+mod codex;
+mod moment;
+mod plain;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::recording::{Recording, Spoken, clean};
+
+/// How many lines are looked at to tell a form.
+const LOOK: usize = 60;
+
+/// Why a file cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It cannot be read.
+    #[error("{path}: cannot be read: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// There is nothing in it.
+    #[error("{path}: the file is empty")]
+    Empty {
+        /// The file.
+        path: String,
+    },
+    /// One of its lines is wrong.
+    #[error("{path}:{line}: {problem}")]
+    Line {
+        /// The file.
+        path: String,
+        /// The line, counted from one.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is nothing to play.
+    #[error("{path}: nothing to play: no message of the user's is followed by an answer")]
+    Nothing {
+        /// The file.
+        path: String,
+    },
+}
+
+/// A line of a file, counted from one.
+pub(super) struct Line {
+    number: usize,
+    value: Value,
+}
+
+/// What is wrong with a line.
+pub(super) struct Wrong {
+    line: usize,
+    problem: String,
+}
+
+/// A recording, and what is worth knowing about it.
+#[derive(Debug)]
+pub struct Read {
+    /// The recording.
+    pub recording: Recording,
+    /// What was left out, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a file, or the `messages.jsonl` of a folder.
+pub fn read(given: &Path) -> Result<Read, Unreadable> {
+    let path = if given.is_dir() {
+        given.join("messages.jsonl")
+    } else {
+        given.to_owned()
+    };
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(&path).map_err(|source| Unreadable::Io {
+        path: shown.clone(),
+        source,
+    })?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut warnings = Vec::new();
+    let wrong = |Wrong { line, problem }| Unreadable::Line {
+        path: shown.clone(),
+        line,
+        problem,
+    };
+    if text.trim().is_empty() {
+        return Err(Unreadable::Empty { path: shown });
+    }
+    let lines = lines(&text, &mut warnings).map_err(wrong)?;
+    let mut recording = recording(&lines, &mut warnings).map_err(wrong)?;
+    recording.name = name(&path);
+    split_as_noted(&path, &mut recording);
+    let warnings = warnings.iter().map(|warning| format!("{shown}{warning}"));
+    let has_answer = |stretch: &Vec<Spoken>| super::recording::legal(stretch).len() > 1;
+    if !recording.stretches.iter().any(has_answer) {
+        return Err(Unreadable::Nothing { path: shown });
+    }
+    Ok(Read {
+        recording,
+        warnings: warnings.collect(),
+    })
+}
+
+/// The lines of a file; a file that is one value is one line.
+fn lines(text: &str, warnings: &mut Vec<String>) -> Result<Vec<Line>, Wrong> {
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+        let values = match value {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        let line = |value| Line { number: 1, value };
+        return Ok(values.into_iter().map(line).collect());
+    }
+    let written: Vec<(usize, &str)> = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .collect();
+    let mut lines = Vec::with_capacity(written.len());
+    for (at, (index, line)) in written.iter().enumerate() {
+        let number = index + 1;
+        match serde_json::from_str(line) {
+            Ok(value) => lines.push(Line { number, value }),
+            Err(_) if at > 0 && at + 1 == written.len() => {
+                warnings.push(format!(
+                    ":{number}: the last line is only half written and is left out"
+                ));
+            }
+            Err(error) => {
+                let hint = if at == 0 {
+                    ": a recording is JSON, a value a line"
+                } else {
+                    ""
+                };
+                return Err(Wrong {
+                    line: number,
+                    problem: format!("not JSON: {error}{hint}"),
+                });
+            }
+        }
+    }
+    Ok(lines)
+}
+
+fn recording(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wrong> {
+    let looks = |is: fn(&Value) -> bool| lines.iter().take(LOOK).any(|line| is(&line.value));
+    if looks(capture::is) {
+        capture::read(lines)
+    } else if looks(codex::is) {
+        codex::read(lines, warnings)
+    } else if looks(claude_code::is) {
+        claude_code::read(lines)
+    } else if looks(plain::is) {
+        plain::read(lines)
+    } else {
+        Err(Wrong {
+            line: lines.first().map_or(1, |line| line.number),
+            problem: "no known form: expected a Claude Code session, a Codex rollout, a message \
+                      a line, or a request body with `messages`"
+                .to_owned(),
+        })
+    }
+}
+
+/// A message's content with the fields that an API knows.
+fn content(line: usize, content: Option<&Value>) -> Result<Value, Wrong> {
+    let wrong = |problem| Wrong { line, problem };
+    match content {
+        Some(Value::String(text)) => Ok(Value::from(text.as_str())),
+        Some(Value::Array(blocks)) => {
+            let cleaned = blocks.iter().map(clean).collect::<Result<Vec<Value>, _>>();
+            cleaned.map(Value::Array).map_err(|kind| {
+                wrong(format!(
+                    "a block of type {kind:?} is not known, and cannot be played"
+                ))
+            })
+        }
+        _ => Err(wrong("a message has no content".to_owned())),
+    }
+}
+
+/// The file's own name, or that of its folder if all are named alike.
+fn name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = path.canonicalize().ok();
+    let folder = folder.as_deref().and_then(Path::parent);
+    match (&*stem, folder.and_then(Path::file_name)) {
+        ("messages", Some(folder)) => folder.to_string_lossy().into_owned(),
+        _ => stem.into_owned(),
+    }
+}
+
+/// A `meta.json` beside the messages may say where the client began anew.
+fn split_as_noted(path: &Path, recording: &mut Recording) {
+    let beside: PathBuf = path.with_file_name("meta.json");
+    let noted = std::fs::read_to_string(beside).ok();
+    let noted: Option<Value> = noted.and_then(|text| serde_json::from_str(&text).ok());
+    let field = "client_compaction_before_message_index";
+    let cuts = noted
+        .as_ref()
+        .and_then(|noted| noted.get(field)?.as_array());
+    let (Some(cuts), [messages]) = (cuts, recording.stretches.as_mut_slice()) else {
+        return;
+    };
+    let mut rest = std::mem::take(messages);
+    let cuts = cuts.iter().filter_map(Value::as_u64);
+    let mut cuts: Vec<usize> = cuts.filter_map(|at| usize::try_from(at).ok()).collect();
+    cuts.sort_unstable();
+    let mut stretches = Vec::new();
+    for cut in cuts.into_iter().rev() {
+        stretches.push(rest.split_off(cut.min(rest.len())));
+    }
+    stretches.push(rest);
+    stretches.reverse();
+    recording.stretches = stretches;
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

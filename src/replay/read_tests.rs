@@ -1,0 +1,205 @@
+//! What each form of recording is read as, and how mistakes are told.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+
+use super::*;
+use crate::replay::recording::legal;
+
+fn file(lines: &[String]) -> NamedTempFile {
+    let mut file = NamedTempFile::with_suffix(".jsonl").unwrap();
+    file.write_all(lines.join("\n").as_bytes()).unwrap();
+    file
+}
+
+fn read_lines(lines: &[Value]) -> Read {
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    read(file(&lines).path()).unwrap()
+}
+
+/// The roles and texts of each stretch, in short.
+fn told(read: &Read) -> Vec<String> {
+    let stretch = |spoken: &Vec<Spoken>| {
+        let said = legal(spoken).into_iter().map(|spoken| {
+            let blocks = crate::replay::recording::blocks(&spoken.message);
+            let words = blocks.iter().map(|block| match block["type"].as_str() {
+                Some("text") => block["text"].as_str().unwrap().to_owned(),
+                Some("tool_use") => format!("<{}>", block["name"].as_str().unwrap()),
+                Some("tool_result") => format!("={}", block["content"].as_str().unwrap()),
+                other => format!("({})", other.unwrap()),
+            });
+            let role = &spoken.message["role"].as_str().unwrap()[..1];
+            format!("{role}:{}", words.collect::<Vec<_>>().join(","))
+        });
+        said.collect::<Vec<_>>().join(" ")
+    };
+    read.recording.stretches.iter().map(stretch).collect()
+}
+
+#[test]
+fn plain_messages_are_read_line_by_line() {
+    let read = read_lines(&[
+        json!({"role": "user", "content": "go", "timestamp": "1970-01-01T00:00:01Z"}),
+        json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]}),
+    ]);
+    assert_eq!(told(&read), ["u:go a:done"]);
+    assert_eq!(read.recording.stretches[0][0].at, Some(1_000));
+}
+
+#[test]
+fn an_answer_of_claude_code_is_put_together_and_sub_agents_are_left_out() {
+    let line = |kind: &str, id: &str, content: Value| {
+        json!({"type": kind, "uuid": format!("{kind}{id}{content}"), "sessionId": "s",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "message": {"role": kind, "id": id, "content": content}})
+    };
+    let call = |id: &str| json!([{"type": "tool_use", "id": id, "name": "Read", "input": {}}]);
+    let result = |id: &str| json!([{"type": "tool_result", "tool_use_id": id, "content": format!("of {id}")}]);
+    let mut aside = line("user", "", json!("aside"));
+    aside["isSidechain"] = json!(true);
+    let mut summary = line("user", "", json!("in short"));
+    summary["isCompactSummary"] = json!(true);
+    let read = read_lines(&[
+        json!({"type": "file-history-snapshot", "messageId": "x"}),
+        line("user", "", json!("go")),
+        aside,
+        line(
+            "assistant",
+            "m1",
+            json!([{"type": "thinking", "thinking": "hm", "signature": "s"}]),
+        ),
+        line("assistant", "m1", call("a")),
+        line("user", "", result("a")),
+        line("assistant", "m1", call("b")),
+        line("user", "", result("b")),
+        line("assistant", "m2", json!([{"type": "text", "text": "done"}])),
+        json!({"type": "system", "subtype": "compact_boundary", "uuid": "c"}),
+        summary,
+        line("assistant", "m3", json!([{"type": "text", "text": "on"}])),
+    ]);
+    let first = "u:go a:(thinking),<Read>,<Read> u:=of a,=of b a:done";
+    assert_eq!(told(&read), [first, "u:in short a:on"]);
+}
+
+#[test]
+fn what_was_rewound_is_gone() {
+    let line = |uuid: &str, parent: &str, kind: &str, text: &str| {
+        json!({"type": kind, "uuid": uuid, "parentUuid": parent,
+            "message": {"role": kind, "content": text, "id": uuid}})
+    };
+    let read = read_lines(&[
+        line("1", "", "user", "go"),
+        line("2", "1", "assistant", "one way"),
+        line("3", "2", "user", "no"),
+        line("4", "3", "assistant", "sorry"),
+        line("5", "2", "user", "yes"),
+        line("6", "5", "assistant", "fine"),
+    ]);
+    assert_eq!(told(&read), ["u:go a:one way u:yes a:fine"]);
+}
+
+#[test]
+fn items_of_codex_become_messages() {
+    let item = |payload: Value| json!({"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload});
+    let said = |role: &str, text: &str| {
+        item(
+            json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}),
+        )
+    };
+    let read = read_lines(&[
+        json!({"type": "session_meta", "payload": {"id": "x"}}),
+        said("developer", "rules"),
+        said("user", "go"),
+        item(json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]})),
+        item(
+            json!({"type": "function_call", "name": "shell", "arguments": "{\"command\":[\"ls\"]}", "call_id": "c1"}),
+        ),
+        json!({"type": "event_msg", "payload": {"type": "token_count"}}),
+        item(json!({"type": "function_call_output", "call_id": "c1", "output": "a.rs"})),
+        item(
+            json!({"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin", "call_id": "c2"}),
+        ),
+        item(json!({"type": "custom_tool_call_output", "call_id": "c2", "output": "ok"})),
+        item(json!({"type": "hologram"})),
+        said("assistant", "done"),
+        json!({"type": "compacted", "payload": {"message": "in short"}}),
+        said("assistant", "on"),
+    ]);
+    let first = "u:rules,go a:(thinking),<shell> u:=a.rs a:<apply_patch> u:=ok a:done";
+    assert_eq!(told(&read), [first, "u:in short a:on"]);
+    assert_eq!(read.warnings.len(), 1);
+    assert!(
+        read.warnings[0].contains(".jsonl:10: "),
+        "{:?}",
+        read.warnings
+    );
+}
+
+#[test]
+fn of_growing_request_bodies_the_last_counts() {
+    let user = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]});
+    let plain = |text: &str| json!({"role": "user", "content": text});
+    let assistant = json!({"role": "assistant", "content": "done"});
+    let body = |messages: Value| json!({"model": "m", "system": "be kind", "tools": [{"name": "t"}], "messages": messages});
+    let read = read_lines(&[
+        body(json!([user("go")])),
+        body(json!([plain("go"), assistant, user("more")])),
+        body(json!([plain("go"), assistant, plain("more"), assistant])),
+        body(json!([user("else"), assistant])),
+    ]);
+    assert_eq!(told(&read), ["u:go a:done u:more a:done", "u:else a:done"]);
+    assert_eq!(read.recording.system, Some(json!("be kind")));
+    assert_eq!(read.recording.tools, Some(json!([{"name": "t"}])));
+}
+
+#[test]
+fn a_body_may_be_spread_over_lines() {
+    let body = json!({"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}]});
+    let pretty = serde_json::to_string_pretty(&body).unwrap();
+    let read = read(file(&[pretty]).path()).unwrap();
+    assert_eq!(told(&read), ["u:go a:done"]);
+}
+
+#[test]
+fn mistakes_name_the_file_and_the_line() {
+    let go = r#"{"role": "user", "content": "go"}"#;
+    let odd = r#"{"role": "assistant", "content": [{"type": "hologram"}]}"#;
+    let done = r#"{"role": "assistant", "content": "done"}"#;
+    for (lines, expected) in [
+        (&[][..], ": the file is empty"),
+        (&["  ", ""], ": the file is empty"),
+        (&["hello"], ":1: not JSON: "),
+        (&[r#"{"a": 1}"#], ":1: no known form: expected "),
+        (&["5"], ":1: no known form: "),
+        (&[go, "{\"role\": \"assis", done], ":2: not JSON: "),
+        (&[go, odd], ":2: a block of type \"hologram\" is not known"),
+        (&[go, "{}"], ":2: this is no message: it has no role"),
+        (&[go], ": nothing to play: "),
+    ] {
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let file = file(&lines);
+        let error = read(file.path()).unwrap_err().to_string();
+        let expected = format!("{}{expected}", file.path().display());
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    let missing = read(Path::new("/nowhere/at/all.jsonl")).unwrap_err();
+    assert!(
+        missing
+            .to_string()
+            .starts_with("/nowhere/at/all.jsonl: cannot be read: ")
+    );
+}
+
+#[test]
+fn a_last_line_that_is_half_written_is_left_out() {
+    let lines = [
+        r#"{"role": "user", "content": "go"}"#.to_owned(),
+        r#"{"role": "assistant", "content": "done"}"#.to_owned(),
+        r#"{"role": "user", "conte"#.to_owned(),
+    ];
+    let read = read(file(&lines).path()).unwrap();
+    assert_eq!(told(&read), ["u:go a:done"]);
+    assert!(read.warnings[0].contains(".jsonl:3: the last line is only half written"));
+}

@@ -1,0 +1,92 @@
+//! What a replay found, told in three ways: a table for a person, JSON for a
+//! program, a picture for a page.
+
+mod html;
+mod json;
+mod svg;
+mod table;
+
+pub use html::html;
+pub use json::json;
+pub use svg::svg;
+pub use table::table;
+
+use super::all::Told;
+use super::figures::{Figures, Outcome};
+use super::settings::Set;
+
+/// Everything that a report tells of.
+pub struct Report<'a> {
+    /// The model.
+    pub model: &'a str,
+    /// Its window.
+    pub window: u64,
+    /// The budget, where there is one.
+    pub budget: Option<u64>,
+    /// Seconds that pass where no time was recorded.
+    pub pause: f64,
+    /// What was set in each further run.
+    pub variations: &'a [Vec<Set>],
+    /// The sessions.
+    pub told: &'a [Told],
+}
+
+impl Report<'_> {
+    /// The figures of all sessions without the proxy.
+    fn alone(&self) -> Figures {
+        let none = Figures {
+            completed: true,
+            ..Figures::default()
+        };
+        let each = self.told.iter().map(|told| &told.alone.0);
+        each.fold(none, Figures::plus)
+    }
+
+    /// What became of all sessions with the proxy, by variation; the first is
+    /// the configuration as it is.
+    fn total(&self, variation: usize) -> Outcome {
+        let each = self.told.iter().filter_map(|told| told.with.get(variation));
+        each.fold(Outcome::none(), |sum, (outcome, _)| sum.plus(outcome))
+    }
+
+    /// What a run is called.
+    fn title(&self, variation: usize) -> String {
+        let set = variation
+            .checked_sub(1)
+            .and_then(|at| self.variations.get(at));
+        set.map_or_else(
+            || "as configured".to_owned(),
+            |set| {
+                let set = set.iter().map(|(key, value)| format!("{key}={value}"));
+                set.collect::<Vec<_>>().join(" ")
+            },
+        )
+    }
+
+    /// The conditions in a line.
+    fn conditions(&self) -> String {
+        let budget = self.budget.map_or_else(String::new, |budget| {
+            format!(", budget {}", thousands(budget))
+        });
+        format!("{}, window {}{budget}", self.model, thousands(self.window))
+    }
+}
+
+/// A count of tokens, in short.
+fn thousands(tokens: u64) -> String {
+    match tokens {
+        0..10_000 => tokens.to_string(),
+        _ => format!("{}K", (tokens + 500) / 1_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_shown_in_short() {
+        assert_eq!(thousands(9_999), "9999");
+        assert_eq!(thousands(200_499), "200K");
+    }
+}

@@ -1,0 +1,141 @@
+//! The report for a person at a terminal.
+
+use super::{Report, thousands};
+use crate::replay::figures::{Figures, Outcome};
+use crate::replay::signals::WITHIN;
+
+const HEADER: [&str; 16] = [
+    "session",
+    "requests",
+    "without $",
+    "with $",
+    "saved $",
+    "peak",
+    "with",
+    "clear",
+    "trim",
+    "summary",
+    "truncate",
+    "ratio",
+    "precise",
+    "probes",
+    "recall",
+    "re-read",
+];
+
+/// The table, with a line below that says what the columns mean.
+pub fn table(report: &Report<'_>) -> String {
+    let mut rows = vec![HEADER.map(str::to_owned)];
+    for told in report.told {
+        for (variation, (outcome, _)) in told.with.iter().enumerate() {
+            rows.push(row(
+                &named(report, &told.name, variation),
+                &told.alone.0,
+                outcome,
+            ));
+        }
+    }
+    let alone = report.alone();
+    if report.told.len() > 1 {
+        for variation in 0..=report.variations.len() {
+            let name = named(report, "all", variation);
+            rows.push(row(&name, &alone, &report.total(variation)));
+        }
+    }
+    let mut text = format!("{}\n\n", report.conditions());
+    text.push_str(&aligned(&rows));
+    for variation in 0..=report.variations.len() {
+        text.push_str(&sentence(report, variation, &alone));
+    }
+    text.push_str(&format!(
+        "\n\
+        without, with   dollars; without: on a window without end, * marks sessions that the window would have ended\n\
+        saved           net of everything that compaction cost\n\
+        ratio           tokens sent with the last request, of the whole history's\n\
+        precise         passes that were needed within {WITHIN} requests or paid for themselves\n\
+        probes, recall  what later turns use of what was left out: still in view; or archived\n\
+        re-read         of what was removed, fetched again\n"
+    ));
+    text
+}
+
+fn named(report: &Report<'_>, name: &str, variation: usize) -> String {
+    match variation {
+        0 => name.to_owned(),
+        _ => format!("  {}", report.title(variation)),
+    }
+}
+
+fn row(name: &str, alone: &Figures, outcome: &Outcome) -> [String; 16] {
+    let signals = outcome.signals();
+    let count = |kind: &str| {
+        let count = outcome.compactions.get(kind).copied().unwrap_or(0);
+        count.to_string()
+    };
+    let percent = |share: Option<f64>| {
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0))
+    };
+    let mark = |figures: &Figures| if figures.completed { "" } else { "*" };
+    [
+        name.to_owned(),
+        outcome.with.requests.to_string(),
+        format!("{:.2}{}", alone.dollars, mark(alone)),
+        format!("{:.2}{}", outcome.with.dollars, mark(&outcome.with)),
+        format!("{:.2}", outcome.saved),
+        thousands(alone.peak),
+        thousands(outcome.with.peak),
+        count("clear"),
+        count("trim"),
+        count("summary"),
+        count("truncate"),
+        percent(signals.compression_ratio),
+        percent(signals.trigger_precision),
+        percent(signals.probe_recovery),
+        percent(signals.recall_recovery),
+        percent(signals.reread_rate),
+    ]
+}
+
+/// The rest of what is known of all sessions together.
+fn sentence(report: &Report<'_>, variation: usize, alone: &Figures) -> String {
+    let total = report.total(variation);
+    let signals = total.signals();
+    let share = if alone.dollars > 0.0 {
+        total.with.dollars * 100.0 / alone.dollars
+    } else {
+        100.0
+    };
+    let number = |signal: Option<f64>| {
+        signal.map_or_else(|| "-".to_owned(), |signal| format!("{signal:.4}"))
+    };
+    format!(
+        "\n{}: {share:.1}% of the cost without, {:.2} of it for summaries; {:.1}% of prompts read \
+         from the cache, {:.1}% without; degradation {} a pass; a pass costs {} dollars for each \
+         request it serves\n",
+        report.title(variation),
+        total.summarizer,
+        total.with.cache_read_share() * 100.0,
+        alone.cache_read_share() * 100.0,
+        number(signals.degradation),
+        number(signals.amortization_usd_per_turn),
+    )
+}
+
+fn aligned(rows: &[[String; 16]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match column {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}

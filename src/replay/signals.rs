@@ -1,0 +1,236 @@
+//! What the quality of compaction is judged by.
+//!
+//! | signal | question |
+//! |---|---|
+//! | compression ratio | how much of the history was sent |
+//! | trigger precision | was a pass needed, or did it pay? |
+//! | probe and recall recovery | was there what was needed after it? |
+//! | degradation | does it get worse from pass to pass? |
+//! | amortization | what does a pass cost for each request until the next? |
+//! | re-read rate | was fetched again what a pass had removed? |
+//!
+//! What a session would have cost without one pass is reckoned from the run
+//! without any: the prompt would have grown by what that run's grew by, and
+//! read and written of the cache what that run did.
+
+use super::play::{Played, Probe, Run};
+use crate::sim::models::Model;
+use crate::sim::prices::Tokens;
+
+/// Within how many requests a pass must have been needed.
+pub const WITHIN: usize = 20;
+
+/// Sums from which signals are told, for one session or many.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sums {
+    /// Tokens sent, and of the whole history, with each session's last request.
+    pub last: (u64, u64),
+    /// The same over all requests.
+    pub all: (u64, u64),
+    /// Passes, and those of them that were needed or paid.
+    pub passes: (usize, usize),
+    /// Probes by kind: asked for, in view, reachable.
+    pub probes: Vec<Probe>,
+    /// What passes cost, and the requests that they served.
+    pub amortized: (f64, usize),
+    /// Things removed, and those of them fetched again.
+    pub rereads: (usize, usize),
+}
+
+/// The signals; nothing where there was nothing to judge by.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Signals {
+    /// Sent over original, at the end.
+    pub compression_ratio: Option<f64>,
+    /// The same over all requests.
+    pub mean_compression_ratio: Option<f64>,
+    /// Share of passes that were needed or paid.
+    pub trigger_precision: Option<f64>,
+    /// Share of probes that the view had.
+    pub probe_recovery: Option<f64>,
+    /// Share of probes that the view had or that could be fetched.
+    pub recall_recovery: Option<f64>,
+    /// By how much probe recovery falls with each further pass.
+    pub degradation: Option<f64>,
+    /// Dollars that passes cost for each request that they served.
+    pub amortization_usd_per_turn: Option<f64>,
+    /// Share of what passes removed that was fetched again.
+    pub reread_rate: Option<f64>,
+}
+
+impl Sums {
+    /// The sums of one session, played alone and with the proxy.
+    pub fn of(alone: &Run, with: &Run, model: &Model) -> Self {
+        let pairs: Vec<(&Played, &Played)> = alone.played.iter().zip(&with.played).collect();
+        let sizes =
+            |(alone, with): &(&Played, &Played)| (with.tokens.prompt(), alone.tokens.prompt());
+        let mut sums = Self {
+            probes: with.probes.clone(),
+            rereads: with.rereads,
+            ..Self::default()
+        };
+        for (at, pair) in pairs.iter().enumerate() {
+            let (sent, original) = sizes(pair);
+            sums.all = (sums.all.0 + sent, sums.all.1 + original);
+            if pairs.get(at + 1).is_none_or(|(next, _)| next.fresh) {
+                sums.last = (sums.last.0 + sent, sums.last.1 + original);
+            }
+        }
+        let made = |(_, with): &&(&Played, &Played)| !with.pass.is_empty();
+        let mut spent = 0.0;
+        for (at, pair) in pairs.iter().enumerate() {
+            spent += pair.1.summaries;
+            if !made(&pair) {
+                continue;
+            }
+            let judged = Pass::judge(&pairs, at, with.hard_at, spent, model);
+            spent = 0.0;
+            sums.passes.0 += 1;
+            sums.passes.1 += usize::from(judged.needed || judged.saved > 0.0);
+            sums.amortized.0 += judged.cost;
+            sums.amortized.1 += judged.served;
+        }
+        sums
+    }
+
+    /// The sums of both.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        fn add<T: std::ops::AddAssign + Copy>(to: &mut (T, T), from: (T, T)) {
+            to.0 += from.0;
+            to.1 += from.1;
+        }
+        add(&mut self.last, other.last);
+        add(&mut self.all, other.all);
+        add(&mut self.passes, other.passes);
+        add(&mut self.rereads, other.rereads);
+        self.amortized.0 += other.amortized.0;
+        self.amortized.1 += other.amortized.1;
+        self.probes.extend_from_slice(&other.probes);
+        self
+    }
+
+    /// What they tell.
+    pub fn signals(&self) -> Signals {
+        let probes = || self.probes.iter();
+        let count = |which: fn(&&Probe) -> bool| probes().filter(which).count();
+        let asked = self.probes.len();
+        let ratio = |(sent, original): (u64, u64)| share(sent.min(original), original);
+        Signals {
+            compression_ratio: ratio(self.last),
+            mean_compression_ratio: ratio(self.all),
+            trigger_precision: share(self.passes.1 as u64, self.passes.0 as u64),
+            probe_recovery: share(count(|probe| probe.in_view) as u64, asked as u64),
+            recall_recovery: share(count(|probe| probe.reachable) as u64, asked as u64),
+            degradation: degradation(&self.probes),
+            amortization_usd_per_turn: (self.amortized.1 > 0)
+                .then(|| self.amortized.0 / number(self.amortized.1 as u64)),
+            reread_rate: share(self.rereads.1 as u64, self.rereads.0 as u64),
+        }
+    }
+}
+
+/// What came of one pass.
+struct Pass {
+    /// Without it the hard limit would have been passed soon.
+    needed: bool,
+    /// Dollars that it saved until the next one, or to the end.
+    saved: f64,
+    /// Dollars that it cost at once.
+    cost: f64,
+    /// Requests until the next one, or to the end.
+    served: usize,
+}
+
+impl Pass {
+    fn judge(
+        pairs: &[(&Played, &Played)],
+        at: usize,
+        hard_at: u64,
+        summaries: f64,
+        model: &Model,
+    ) -> Self {
+        let before = at.checked_sub(1).and_then(|before| pairs.get(before));
+        let before = before.filter(|_| pairs.get(at).is_some_and(|(alone, _)| !alone.fresh));
+        let (alone, with) = before.map_or((0, 0), |(alone, with)| {
+            (alone.tokens.prompt(), with.tokens.prompt())
+        });
+        // What the prompt would be if this pass had not been made.
+        let grown = |one: &Played| with + one.tokens.prompt().saturating_sub(alone);
+        let rest = pairs.get(at..).unwrap_or(&[]).iter().enumerate();
+        let rest = rest.take_while(|(ahead, (alone, _))| *ahead == 0 || !alone.fresh);
+        let needed = rest
+            .clone()
+            .take(WITHIN)
+            .any(|(_, (alone, _))| grown(alone) > hard_at);
+        let until = rest.take_while(|(ahead, (_, with))| *ahead == 0 || with.pass.is_empty());
+        let (mut saved, mut cost, mut served) = (-summaries, summaries, 0);
+        for (ahead, (alone, with)) in until {
+            let spared = unpassed(alone, grown(alone), model) - with.dollars;
+            saved += spared;
+            if ahead == 0 {
+                cost += (-spared).max(0.0);
+            }
+            served += 1;
+        }
+        Self {
+            needed,
+            saved,
+            cost,
+            served,
+        }
+    }
+}
+
+/// What a request would have cost with a prompt of this size: what was new to
+/// the cache without any pass would have been new, and no more.
+#[allow(clippy::cast_precision_loss, reason = "money is far below 2^52")]
+fn unpassed(alone: &Played, prompt: u64, model: &Model) -> f64 {
+    let Tokens {
+        input,
+        write_5m,
+        write_1h,
+        output,
+        ..
+    } = alone.tokens;
+    let input = input.min(prompt);
+    let write_5m = write_5m.min(prompt - input);
+    let write_1h = write_1h.min(prompt - input - write_5m);
+    let tokens = Tokens {
+        input,
+        write_5m,
+        write_1h,
+        read: prompt - input - write_5m - write_1h,
+        output,
+    };
+    let cost = model.prices_for(&tokens).cost(&tokens);
+    cost.micro_dollars() as f64 / 1e6
+}
+
+/// How fast the share of recovered probes falls with the number of passes: the
+/// slope of the straight line through all of them, turned round.
+fn degradation(probes: &[Probe]) -> Option<f64> {
+    let count = number(probes.len() as u64);
+    let x = |probe: &Probe| number(probe.passes as u64);
+    let y = |probe: &Probe| f64::from(u8::from(probe.in_view));
+    let mean = |of: &dyn Fn(&Probe) -> f64| probes.iter().map(of).sum::<f64>() / count;
+    let (mean_x, mean_y) = (mean(&x), mean(&y));
+    let spread: f64 = probes.iter().map(|probe| (x(probe) - mean_x).powi(2)).sum();
+    let together = |probe: &Probe| (x(probe) - mean_x) * (y(probe) - mean_y);
+    let slope = probes.iter().map(together).sum::<f64>() / spread;
+    // One number of passes, or no probe at all: nothing falls.
+    slope.is_finite().then(|| -slope)
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| number(part) / number(whole))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn number(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+#[path = "signals_tests.rs"]
+mod tests;

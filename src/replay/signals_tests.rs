@@ -1,0 +1,158 @@
+//! Signals of runs made by hand.
+
+use super::*;
+use crate::replay::probes::Kind;
+use crate::sim::models::find;
+
+/// A request that read all of its prompt but a hundred tokens from the cache.
+fn warm(prompt: u64) -> Played {
+    let tokens = Tokens {
+        write_5m: 100,
+        read: prompt - 100,
+        ..Tokens::default()
+    };
+    priced(tokens)
+}
+
+fn priced(tokens: Tokens) -> Played {
+    let model = find("claude-opus-4-8").unwrap();
+    let cost = model.prices_for(&tokens).cost(&tokens).micro_dollars();
+    Played {
+        tokens,
+        dollars: number(cost) / 1e6,
+        ..Played::default()
+    }
+}
+
+/// A request that wrote so much anew.
+fn rewritten(prompt: u64, written: u64) -> Played {
+    Played {
+        pass: vec!["clear".to_owned()],
+        ..priced(Tokens {
+            write_5m: written,
+            read: prompt - written,
+            ..Tokens::default()
+        })
+    }
+}
+
+fn run(played: Vec<Played>, hard_at: u64) -> Run {
+    Run {
+        played,
+        hard_at,
+        ..Run::default()
+    }
+}
+
+fn sums(alone: Vec<Played>, with: Vec<Played>, hard_at: u64) -> Sums {
+    let model = find("claude-opus-4-8").unwrap();
+    Sums::of(&run(alone, 0), &run(with, hard_at), model)
+}
+
+fn growing(requests: u64) -> Vec<Played> {
+    (1..=requests).map(|at| warm(50_000 + at * 1_000)).collect()
+}
+
+#[test]
+fn a_pass_is_right_if_it_was_needed_soon_or_if_it_paid() {
+    let with = |after: usize, written: u64| {
+        let mut with = growing(3);
+        with.push(rewritten(30_000, written));
+        with.extend((1..=after).map(|at| warm(30_000 + at as u64 * 1_000)));
+        with
+    };
+    let rows = [
+        // Far from the limit, dear, and over before it could pay.
+        (1, 30_000, 1_000_000, 0),
+        // The limit was near.
+        (1, 30_000, 54_500, 1),
+        // It paid in the long run.
+        (40, 5_000, 1_000_000, 1),
+    ];
+    for (after, written, hard_at, right) in rows {
+        let alone = growing(4 + after as u64);
+        let sums = sums(alone, with(after, written), hard_at);
+        assert_eq!(sums.passes, (1, right), "{after}, {written}, {hard_at}");
+        assert_eq!(sums.amortized.1, after + 1);
+        assert!(sums.amortized.0 > 0.0);
+    }
+}
+
+#[test]
+fn the_limit_counts_only_within_the_next_requests() {
+    let mut with = growing(3);
+    with.push(rewritten(30_000, 30_000));
+    with.extend(growing(WITHIN as u64 + 5));
+    let alone = growing(WITHIN as u64 + 9);
+    let at_the_end = 50_000 + (WITHIN as u64 + 4) * 1_000;
+    assert_eq!(sums(alone.clone(), with.clone(), at_the_end).passes, (1, 0));
+    assert_eq!(sums(alone, with, at_the_end - 2_000).passes, (1, 1));
+}
+
+#[test]
+fn what_a_summary_cost_is_charged_to_the_pass_that_follows() {
+    let mut with = growing(3);
+    with[1].summaries = 5.0;
+    with.push(rewritten(30_000, 5_000));
+    with.extend(growing(40));
+    let sums = sums(growing(44), with, 1_000_000);
+    assert_eq!(sums.passes, (1, 0));
+    assert!(sums.amortized.0 > 5.0);
+}
+
+#[test]
+fn ratios_are_of_the_last_request_of_each_history_and_of_all() {
+    let mut alone = growing(4);
+    let mut with = growing(4);
+    with[1] = warm(26_000);
+    for run in [&mut alone, &mut with] {
+        run[0].fresh = true;
+        run[2].fresh = true;
+    }
+    with[3] = warm(27_000);
+    let sums = sums(alone, with, 1_000_000);
+    assert_eq!(sums.last, (53_000, 106_000));
+    assert_eq!(sums.signals().compression_ratio, Some(0.5));
+    assert_eq!(sums.all, (26_000 + 27_000 + 51_000 + 53_000, 210_000));
+}
+
+fn probe(passes: usize, in_view: bool, reachable: bool) -> Probe {
+    Probe {
+        kind: Kind::Path,
+        passes,
+        in_view,
+        reachable,
+    }
+}
+
+#[test]
+fn recovery_that_falls_with_each_pass_is_degradation() {
+    let falls = [
+        probe(1, true, true),
+        probe(1, true, true),
+        probe(2, true, true),
+        probe(2, false, true),
+        probe(3, false, false),
+        probe(3, false, true),
+    ];
+    let sums = Sums {
+        probes: falls.to_vec(),
+        rereads: (8, 2),
+        ..Sums::default()
+    };
+    let signals = sums.signals();
+    assert_eq!(signals.probe_recovery, Some(0.5));
+    assert_eq!(signals.recall_recovery, Some(5.0 / 6.0));
+    assert_eq!(signals.degradation, Some(0.5));
+    assert_eq!(signals.reread_rate, Some(0.25));
+}
+
+#[test]
+fn where_there_is_nothing_to_judge_by_there_is_no_signal() {
+    assert_eq!(Sums::default().signals(), Signals::default());
+    let once = Sums {
+        probes: vec![probe(1, true, true); 3],
+        ..Sums::default()
+    };
+    assert_eq!(once.signals().degradation, None);
+}

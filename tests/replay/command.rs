@@ -1,0 +1,203 @@
+//! `longhaul replay` as a command: what it prints, writes, refuses, and that it
+//! reaches nobody.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use super::coding;
+
+/// A folder with one short recording in it.
+fn recording() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("short.jsonl");
+    let lines: Vec<String> = coding::wordy(77, 8, 16_000)
+        .iter()
+        .map(Value::to_string)
+        .collect();
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    (folder, path)
+}
+
+fn replay(arguments: &[&str], paths: &[&Path], variables: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .arg("replay")
+        .args(arguments)
+        .args(paths)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn has(value: &Value, fields: &[&str]) {
+    for field in fields {
+        assert!(value.get(field).is_some(), "{field} is missing in {value}");
+    }
+}
+
+/// The fields that others rely on.
+fn is_entry(entry: &Value) {
+    has(
+        entry,
+        &[
+            "messages",
+            "turns",
+            "without",
+            "with",
+            "compactions",
+            "saved_usd",
+        ],
+    );
+    has(entry, &["summarizer_usd", "signals"]);
+    for block in ["without", "with"] {
+        let block = &entry[block];
+        has(
+            block,
+            &[
+                "completed",
+                "requests",
+                "tokens",
+                "cost_usd",
+                "cache_read_share",
+            ],
+        );
+        has(block, &["peak_tokens", "prefix_breaks"]);
+        has(
+            &block["tokens"],
+            &["input", "cache_read", "cache_write", "output"],
+        );
+    }
+    has(
+        &entry["compactions"],
+        &["clear", "trim", "summary", "truncate"],
+    );
+    let signals = &entry["signals"];
+    let shares = [
+        "compression_ratio",
+        "trigger_precision",
+        "probe_recovery",
+        "recall_recovery",
+        "reread_rate",
+    ];
+    has(signals, &shares);
+    has(signals, &["degradation", "amortization_usd_per_turn"]);
+    for share in shares.iter().filter_map(|share| signals[share].as_f64()) {
+        assert!((0.0..=1.0).contains(&share), "{signals}");
+    }
+}
+
+#[test]
+fn json_and_pictures_tell_what_is_promised() {
+    let (folder, path) = recording();
+    let (svg, html) = (folder.path().join("a.svg"), folder.path().join("a.html"));
+    let output = replay(
+        &[
+            "--json",
+            "--budget=20000",
+            "--set=policy.floor=0.25",
+            "--svg",
+            svg.to_str().unwrap(),
+            "--html",
+            html.to_str().unwrap(),
+        ],
+        &[&path],
+        &[],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    has(&told, &["settings", "sessions", "total"]);
+    let entry = &told["sessions"][0];
+    assert_eq!(entry["name"], "short");
+    is_entry(entry);
+    is_entry(&told["total"]);
+    assert_eq!(entry["variations"][0]["set"]["policy.floor"], "0.25");
+    assert_eq!(entry["with"]["completed"], true);
+    for drawn in [svg, html] {
+        let text = std::fs::read_to_string(drawn).unwrap();
+        assert!(text.contains("prefers-color-scheme:dark") && text.contains("<polyline"));
+        assert!(!text.contains("<script") && !text.contains("http://127"));
+        let open = text.matches("<g ").count();
+        assert_eq!(open, text.matches("</g>").count());
+    }
+}
+
+/// It needs no key, and nothing that is configured makes it talk to anybody.
+#[test]
+fn nobody_is_reached_whatever_is_configured() {
+    let (_folder, path) = recording();
+    let trap = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", trap.local_addr().unwrap());
+    let output = replay(
+        &["--budget=15000"],
+        &[&path],
+        &[
+            ("LONGHAUL_UPSTREAM", &url),
+            ("LONGHAUL_SUMMARIZER__UPSTREAM", &url),
+            ("LONGHAUL_SUMMARIZER__API_KEY_ENV", "TRAP"),
+            ("LONGHAUL_STORE__URL", "postgres://trap@127.0.0.1:1/trap"),
+            ("TRAP", "key"),
+            ("HTTP_PROXY", &url),
+            ("HTTPS_PROXY", &url),
+            ("ALL_PROXY", &url),
+        ],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    trap.set_nonblocking(true).unwrap();
+    assert!(trap.accept().is_err(), "somebody was called");
+}
+
+#[test]
+fn a_file_that_cannot_be_played_is_named_and_the_others_go_on() {
+    let (folder, path) = recording();
+    let bad = folder.path().join("bad.jsonl");
+    std::fs::write(
+        &bad,
+        "{\"role\": \"user\", \"content\": \"go\"}\nnonsense\n{}\n",
+    )
+    .unwrap();
+    let output = replay(&["--json"], &[&bad, &path], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!("longhaul: {}:2: not JSON: ", bad.display());
+    assert!(
+        errors(&output).starts_with(&expected),
+        "{}",
+        errors(&output)
+    );
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["sessions"].as_array().unwrap().len(), 1);
+    let output = replay(&[], &[&bad], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_played() {
+    let (_folder, path) = recording();
+    for (argument, expected) in [
+        ("--model=gpt-7", "--model gpt-7: the simulator knows "),
+        (
+            "--set=policy.floor",
+            "--set policy.floor: expected KEY=VALUE",
+        ),
+        (
+            "--set=policy.flor=1",
+            "unknown key, did you mean policy.floor?",
+        ),
+        ("--set=policy.floor=much", "policy.floor = much: expected "),
+        ("--window=12", "12 is not in 1000.."),
+        ("--nonsense", "unexpected argument"),
+    ] {
+        let output = replay(&[argument], &[&path], &[]);
+        assert_eq!(output.status.code(), Some(2), "{argument}");
+        assert!(errors(&output).contains(expected), "{}", errors(&output));
+        assert!(output.stdout.is_empty());
+    }
+    let output = replay(&[], &[], &[]);
+    assert_eq!(output.status.code(), Some(2));
+}
