@@ -38,9 +38,9 @@ const SHORT: usize = 512;
 /// says which.
 pub fn fold(content: &[u8]) -> Result<Vec<u8>, StoreError> {
     let packed = if content.len() > SHORT {
-        let mut packer = zstd::bulk::Compressor::new(LEVEL).map_err(unpackable)?;
-        packer.include_checksum(true).map_err(unpackable)?;
-        let packed = packer.compress(content).map_err(unpackable)?;
+        let mut zstd = zstd::bulk::Compressor::new(LEVEL).map_err(unpackable)?;
+        zstd.include_checksum(true).map_err(unpackable)?;
+        let packed = zstd.compress(content).map_err(unpackable)?;
         Some(packed).filter(|packed| packed.len() < content.len())
     } else {
         None

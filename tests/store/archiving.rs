@@ -24,8 +24,8 @@ over_every_store! {
     odd_bytes_survive
 }
 
-async fn put(store: &dyn Store, story: u64, here: u32, messages: &[(u32, &str, u64)]) {
-    let trace = trace(story, None, here);
+async fn put(store: &dyn Store, of: u64, here: u32, messages: &[(u32, &str, u64)]) {
+    let trace = trace(of, None, here);
     let archive = archive(messages);
     let put = store.journal().archive(&trace, &archive, Moment(10));
     put.await.unwrap();
@@ -60,17 +60,17 @@ async fn a_message_that_changed_is_kept_beside_the_other(store: &dyn Store) {
     arrive(store, &trace(1, Some(5), 9), 10).await;
     put(store, 1, 9, &[(0, "a", 1), (1, "b", 2), (4, "e", 4)]).await;
     let all = whole(lineage(1));
-    let rows: [(Option<u32>, &[(u32, &str)]); 6] = [
-        (None, &[(0, "a"), (1, "b"), (4, "e")]),
-        (Some(9), &[(0, "a"), (1, "b"), (4, "e")]),
-        (Some(8), &[(0, "A"), (1, "b"), (4, "e")]),
-        (Some(5), &[(0, "A"), (1, "b"), (4, "e")]),
-        (Some(4), &[(0, "a"), (1, "b")]),
-        (Some(1), &[(0, "a")]),
+    let rows = [
+        (None, vec![(0, "a"), (1, "b"), (4, "e")]),
+        (Some(9), vec![(0, "a"), (1, "b"), (4, "e")]),
+        (Some(8), vec![(0, "A"), (1, "b"), (4, "e")]),
+        (Some(5), vec![(0, "A"), (1, "b"), (4, "e")]),
+        (Some(4), vec![(0, "a"), (1, "b")]),
+        (Some(1), vec![(0, "a")]),
     ];
     for (as_of, expected) in rows {
         let found = messages(store, &all, (0, 99), as_of).await;
-        assert_eq!(found, told(expected), "{as_of:?}");
+        assert_eq!(found, told(&expected), "{as_of:?}");
     }
 }
 

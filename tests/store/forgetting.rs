@@ -26,8 +26,8 @@ over_every_store! {
 }
 
 /// A conversation with five messages of a piece each, entries and a promise.
-async fn fill(store: &dyn Store, story: u64, pieces: u64, at: i64) {
-    let parts: Vec<_> = (0..5).map(|message| format!("{story} {message}")).collect();
+async fn fill(store: &dyn Store, of: u64, pieces: u64, at: i64) {
+    let parts: Vec<_> = (0..5).map(|message| format!("{of} {message}")).collect();
     let kept: Vec<_> = (0..5_u32)
         .map(|message| {
             (
@@ -38,14 +38,14 @@ async fn fill(store: &dyn Store, story: u64, pieces: u64, at: i64) {
         })
         .collect();
     let archive = Archive {
-        promises: vec![promise(story, 4, pieces + 4)],
+        promises: vec![promise(of, 4, pieces + 4)],
         ..archive(&kept)
     };
-    let trace = trace(story, None, 5);
+    let trace = trace(of, None, 5);
     let put = store.journal().archive(&trace, &archive, Moment(at));
     put.await.unwrap();
     let entries: Vec<_> = (0..5)
-        .map(|message| entry(message, &format!("word {story}_{message}")))
+        .map(|message| entry(message, &format!("word {of}_{message}")))
         .collect();
     append(store, &trace, &entries, at).await;
 }

@@ -12,9 +12,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::journal_support::{
-    entry, kept, place, reference, seen_from, session, tenant, trace as story,
-};
+use crate::journal_support::{entry, kept, place, reference, seen_from, session, tenant};
 use crate::support::{EVERYTHING, blob, body, lineage, sound};
 
 #[derive(Debug, Clone)]
@@ -40,15 +38,14 @@ fn any_trace() -> impl Strategy<Value = Trace> {
             label,
             from: from.map(|(of, messages)| place(of + owner * 10, messages)),
             here: place(of + owner * 10, here),
-            ..story(0, None, 0)
         }
     })
 }
 
 fn any_archive() -> impl Strategy<Value = Archive> {
-    let message = (0..8_u32, "[ab]{1,2}", 0..6_u64);
-    let promised = (0..4_u64, 0..8_u32, 0..3_u32, option::of(0..6_u64));
-    (vec(message, 0..4), vec(promised, 0..3)).prop_map(|(messages, promises)| {
+    let any_message = (0..8_u32, "[ab]{1,2}", 0..6_u64);
+    let any_promise = (0..4_u64, 0..8_u32, 0..3_u32, option::of(0..6_u64));
+    (vec(any_message, 0..4), vec(any_promise, 0..3)).prop_map(|(messages, promises)| {
         let messages = messages.into_iter();
         let messages: Vec<_> = messages
             .map(|(message, parts, piece)| kept(message, &parts.repeat(400), piece))

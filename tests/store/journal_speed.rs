@@ -51,15 +51,15 @@ fn word(rank: usize) -> String {
 }
 
 /// A name that only one conversation knows.
-fn own(story: u64) -> String {
-    format!("name_{story}_{}", fastrand::u32(0..2_000))
+fn own(session: u64) -> String {
+    format!("name_{session}_{}", fastrand::u32(0..2_000))
 }
 
 /// An entry of 100 to 2,000 characters.
-fn generated(language: &Language, story: u64, message: u32) -> Entry {
+fn generated(language: &Language, session: u64, message: u32) -> Entry {
     let count = fastrand::usize(14..280);
     let mut words: Vec<_> = (0..count).map(|_| language.any()).collect();
-    words.extend((0..count / 12).map(|_| own(story)));
+    words.extend((0..count / 12).map(|_| own(session)));
     let text = words.join(" ");
     words.sort();
     words.dedup();
@@ -89,24 +89,24 @@ async fn fill(store: &dyn Store, language: &Language, count: u64) -> [Vec<Durati
     while written < count {
         let turn = fastrand::u64(0..20);
         // The first conversation goes on for ever and grows very long.
-        let story = match turn {
+        let session = match turn {
             0 => 0,
             _ => (written * BRANCHES / count + turn) % BRANCHES,
         };
-        let before = reached[usize::try_from(story).unwrap()];
+        let before = reached[usize::try_from(session).unwrap()];
         let after = before + 20;
         let here = match before {
-            0 if story % 5 == 4 && reached[usize::try_from(story - 1).unwrap()] > 40 => {
-                let parent = reached[usize::try_from(story - 1).unwrap()];
-                fork(story, story - 1, parent - 20, after)
+            0 if session % 5 == 4 && reached[usize::try_from(session - 1).unwrap()] > 40 => {
+                let parent = reached[usize::try_from(session - 1).unwrap()];
+                fork(session, session - 1, parent - 20, after)
             }
-            0 => trace(story, None, after),
-            _ => trace(story, Some(before), after),
+            0 => trace(session, None, after),
+            _ => trace(session, Some(before), after),
         };
-        reached[usize::try_from(story).unwrap()] = after;
+        reached[usize::try_from(session).unwrap()] = after;
         let size = if fastrand::u32(0..10) == 0 { 1 } else { 20 };
         let entries: Vec<_> = (before..before + size)
-            .map(|message| generated(language, story, message))
+            .map(|message| generated(language, session, message))
             .collect();
         let began = Instant::now();
         let append = store.journal().append(&here, &entries, Moment(1)).await;
@@ -117,13 +117,13 @@ async fn fill(store: &dyn Store, language: &Language, count: u64) -> [Vec<Durati
 }
 
 /// What somebody might ask: common, ordinary and rare words together.
-fn query(language: &Language, story: u64, count: usize) -> Vec<String> {
+fn query(language: &Language, session: u64, count: usize) -> Vec<String> {
     let mut words = vec![
         word(fastrand::usize(0..5)),
         word(fastrand::usize(20..200)),
         word(fastrand::usize(500..5_000)),
         word(fastrand::usize(5_000..WORDS)),
-        own(story),
+        own(session),
     ];
     words.extend((words.len()..count).map(|_| language.any()));
     words.truncate(count);
@@ -160,9 +160,9 @@ async fn appending_and_finding_in_a_large_journal() {
     for (what, words) in [("5 words", 5), ("24 words", 24), ("1 common word", 1)] {
         let mut times = Vec::new();
         for _ in 0..1_000 {
-            let story = fastrand::u64(1..BRANCHES);
-            let scope = scope_of_session(store.journal(), lineage(story)).await;
-            let words = query(&language, story, words);
+            let session = fastrand::u64(1..BRANCHES);
+            let scope = scope_of_session(store.journal(), lineage(session)).await;
+            let words = query(&language, session, words);
             times.push(recall(store, &scope.unwrap(), &words).await.0);
         }
         row(&format!("recall, {what}"), times);
@@ -183,8 +183,8 @@ async fn appending_and_finding_in_a_large_journal() {
     for _ in 0..300 {
         let first = fastrand::u64(1..BRANCHES - 64);
         let mut scope = Scope::default();
-        for story in first..first + 64 {
-            scope.join(whole(lineage(story)));
+        for session in first..first + 64 {
+            scope.join(whole(lineage(session)));
         }
         times.push(recall(store, &scope, &query(&language, first, 5)).await.0);
     }

@@ -370,3 +370,45 @@ async fn damaged_rows_are_errors_and_not_other_words() {
     let store = sound(folder).await;
     assert_eq!(search(&*store, &scope, "fine").await.len(), 1);
 }
+
+/// Words cannot be made again from what is kept, so a broken index of them is
+/// noticed in use, and the file with it is set aside at the next start.
+#[tokio::test]
+async fn a_damaged_index_of_words_is_noticed_in_use_and_set_aside() {
+    let home = in_files().await;
+    let folder = home.folder.as_ref().unwrap().path();
+    let words: Vec<_> = (0..3_000).map(|number| format!("word{number}")).collect();
+    append(
+        &*home.store,
+        &trace(1, None, 3),
+        &[entry(0, &words.join(" "))],
+        1,
+    )
+    .await;
+    home.store.close().await.unwrap();
+    let mut connection = raw(&folder.join("journal.db")).await;
+    let spoil =
+        "UPDATE words_data SET block = x'FFFFFFFFFFFFFFFF' || substr(block, 9) WHERE id > 10";
+    sqlx::raw_sql(spoil).execute(&mut connection).await.unwrap();
+    let store = sound(folder).await;
+    let scope = whole(lineage(1));
+    let mut failed = 0;
+    for word in words.iter().step_by(100) {
+        let found = store
+            .journal()
+            .matching(&scope, std::slice::from_ref(word))
+            .await;
+        failed += u32::from(found.is_err());
+    }
+    assert!(failed > 0);
+    assert!(folder.join("journal.db.suspect").exists());
+    store.close().await.unwrap();
+    let opened = open(folder).await;
+    assert!(
+        matches!(&opened.reports[..], [Report::SetAside { .. }]),
+        "{:?}",
+        opened.reports
+    );
+    append(&*opened.store, &trace(1, None, 3), &[entry(0, "word")], 1).await;
+    assert_eq!(search(&*opened.store, &scope, "word").await.len(), 1);
+}

@@ -53,13 +53,13 @@ impl All {
                 continue;
             };
             let mut promises = held.promises.iter_mut();
-            match promises.find(|(_, made)| made.reference == promise.reference) {
-                Some((_, made)) => promise.clone_into(made),
-                None => {
-                    self.tree.promised += 1;
-                    held.size += room::PROMISE;
-                    held.promises.push((self.tree.promised, promise.clone()));
-                }
+            let made = promises.find(|(_, made)| made.reference == promise.reference);
+            if let Some((_, made)) = made {
+                promise.clone_into(made);
+            } else {
+                self.tree.promised += 1;
+                held.size += room::PROMISE;
+                held.promises.push((self.tree.promised, promise.clone()));
             }
         }
         id
@@ -268,12 +268,12 @@ impl Journal for Memory {
         now: Moment,
     ) -> Answer<'a, LineageId> {
         later(move || {
-            // Packing takes its time: not under the lock.
-            let packed: Result<Vec<_>, StoreError> = archive
-                .blobs
-                .iter()
-                .map(|(id, content)| Ok((*id, pack(content)?)))
-                .collect();
+            // Packing takes its time: not under the lock, and only what is new.
+            let mut packed = Vec::with_capacity(archive.blobs.len());
+            for (id, content) in &archive.blobs {
+                let known = self.kept().blobs.touch(*id, now);
+                packed.push(if known { None } else { Some(pack(content)?) });
+            }
             let folded = |kept: &Kept| {
                 let folded = fold(&kept.parts)?;
                 let message = Message {
@@ -285,10 +285,15 @@ impl Journal for Memory {
             };
             let messages: Result<Vec<_>, StoreError> =
                 archive.messages.iter().map(folded).collect();
-            let (packed, messages) = (packed?, messages?);
+            let messages = messages?;
             let mut all = self.kept();
-            for (id, packed) in packed {
-                all.blobs.put(id, packed, now);
+            for ((id, content), packed) in archive.blobs.iter().zip(packed) {
+                match packed {
+                    Some(packed) => _ = all.blobs.put(*id, packed, now),
+                    None if all.blobs.touch(*id, now) => {}
+                    // It was collected in between.
+                    None => _ = all.blobs.put(*id, pack(content)?, now),
+                }
             }
             Ok(all.archive(trace, messages, archive, now))
         })

@@ -145,13 +145,12 @@ impl Tree {
         let Some(held) = self.branches.get_mut(&id) else {
             return;
         };
-        match held.links.get_mut(&blob) {
-            Some(first) => *first = message.min(*first),
-            None => {
-                held.links.insert(blob, message);
-                held.size += room::LINK;
-                *self.links.entry(blob).or_default() += 1;
-            }
+        if let Some(first) = held.links.get_mut(&blob) {
+            *first = message.min(*first);
+        } else {
+            held.links.insert(blob, message);
+            held.size += room::LINK;
+            *self.links.entry(blob).or_default() += 1;
         }
     }
 

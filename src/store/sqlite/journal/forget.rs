@@ -137,16 +137,15 @@ impl Journal {
             rows.await?.iter().map(read).collect();
         let unfinished = unfinished.map_err(|error| self.database.damaged(&error.to_string()))?;
         for (number, parent, id) in unfinished {
-            let next = match id {
-                Some(id) => Some(id),
-                None => {
-                    let going = Going {
-                        number,
-                        parent,
-                        common: None,
-                    };
-                    self.clear(going, idle_since, done).await?
-                }
+            let next = if id.is_some() {
+                id
+            } else {
+                let going = Going {
+                    number,
+                    parent,
+                    common: None,
+                };
+                self.clear(going, idle_since, done).await?
             };
             if let Some(id) = next {
                 let more = self.forget_branch(id, Moment(i64::MIN), idle_since).await?;
