@@ -37,6 +37,10 @@ mod forgetting;
 mod formats;
 #[path = "store/journal_model.rs"]
 mod journal_model;
+#[path = "store/journal_speed.rs"]
+mod journal_speed;
+#[path = "store/journal_trouble.rs"]
+mod journal_trouble;
 #[path = "store/killed.rs"]
 mod killed;
 #[path = "store/model.rs"]

@@ -235,7 +235,8 @@ async fn compare(operations: Vec<Operation>) {
     let folder = crate::support::folder();
     let model: Arc<dyn Store> = Arc::new(Memory::new());
     let mut store = sound(folder.path()).await;
-    for operation in operations {
+    let last = operations.len() - 1;
+    for (at, operation) in operations.into_iter().enumerate() {
         if matches!(operation, Operation::Reopen) {
             store.close().await.unwrap();
             store = sound(folder.path()).await;
@@ -243,6 +244,9 @@ async fn compare(operations: Vec<Operation>) {
         let expected = carry_out(&*model, &operation).await;
         let answer = carry_out(&*store, &operation).await;
         assert_eq!(answer, expected, "{operation:?}");
+        if at % 4 != 3 && at != last {
+            continue;
+        }
         let (told, expected) = (everything(&*store).await, everything(&*model).await);
         assert_eq!(told.len(), expected.len(), "{operation:?}");
         for (told, expected) in told.iter().zip(&expected) {
@@ -253,7 +257,7 @@ async fn compare(operations: Vec<Operation>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn the_journal_in_sqlite_answers_as_in_memory(operations in vec(any_operation(), 1..40)) {

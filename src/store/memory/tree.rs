@@ -179,7 +179,7 @@ impl Tree {
             done.branches += u64::from(!held.forgotten);
             held.forgotten = true;
             held.branch.label = None;
-            let cut = held.cut(common.unwrap_or(0));
+            let cut = held.cut(common);
             let parent = held.branch.parent;
             for chain in cut.places {
                 self.places.remove(&chain);
@@ -269,8 +269,10 @@ impl Held {
         }
     }
 
-    /// Cuts it back to its first messages.
-    fn cut(&mut self, common: u32) -> Cut {
+    /// Cuts it back to its first messages, or to nothing.
+    fn cut(&mut self, common: Option<u32>) -> Cut {
+        let place_stays = |messages| common.is_some_and(|common| messages <= common);
+        let common = common.unwrap_or(0);
         self.branch.messages = self.branch.messages.min(common);
         let mut freed = 0;
         let mut cut = Cut {
@@ -279,7 +281,7 @@ impl Held {
             links: Vec::new(),
         };
         self.places.retain(|(chain, messages)| {
-            let stays = *messages <= common;
+            let stays = place_stays(*messages);
             if !stays {
                 cut.places.push(*chain);
                 freed += room::PLACE;
@@ -301,7 +303,7 @@ impl Held {
             stays
         });
         self.promises.retain(|(_, promise)| {
-            let stays = promise.messages.1 <= common;
+            let stays = place_stays(promise.messages.1);
             freed += if stays { 0 } else { room::PROMISE };
             stays
         });

@@ -167,7 +167,7 @@ async fn inspect(
     } else {
         check::USUAL
     };
-    let checked = check(connection, budget).await;
+    let checked = check(connection, budget, suspected).await;
     match checked.map_err(|error| trouble(&error))? {
         Checked::Sound => folder::forget_suspicion(file),
         Checked::Partly if suspected => {

@@ -223,8 +223,7 @@ async fn hide(
         None => sqlx::query(HIDE).bind(branch),
     };
     hide.execute(&mut *connection).await?;
-    let last = common.map_or(-1, i64::from);
-    let places = sqlx::query(PLACES).bind(branch).bind(last);
+    let places = sqlx::query(PLACES).bind(branch).bind(last(common));
     let places = places.execute(&mut *connection).await?.rows_affected();
     count_places(connection, branch, -number(places)).await?;
     let going = Going {
@@ -248,10 +247,10 @@ async fn step(
         // The conversation went on in the meantime.
         return Ok(done);
     }
-    let common = common.unwrap_or(0);
-    let rows = |sql: &'static str| sqlx::query(sql).bind(branch).bind(common).bind(ROWS);
+    let from = i64::from(common.unwrap_or(0));
+    let rows = |sql: &'static str, at: i64| sqlx::query(sql).bind(branch).bind(at).bind(ROWS);
     let (mut numbers, mut size) = (Vec::new(), 0);
-    for row in rows(ENTRIES).fetch_all(&mut *connection).await? {
+    for row in rows(ENTRIES, from).fetch_all(&mut *connection).await? {
         numbers.push(row.try_get::<i64, _>(0)?);
         size += row.try_get::<i64, _>(1)?;
     }
@@ -260,12 +259,15 @@ async fn step(
         let words = sqlx::query(WORDS).bind(words);
         words.execute(&mut *connection).await?;
     }
-    let messages = rows(MESSAGES).fetch_all(&mut *connection).await?;
+    let messages = rows(MESSAGES, from).fetch_all(&mut *connection).await?;
     for row in &messages {
         size += row.try_get::<i64, _>(0)?;
     }
-    let promises = rows(PROMISES).fetch_all(&mut *connection).await?.len();
-    let links = rows(LINKS).fetch_all(&mut *connection).await?;
+    let promises = rows(PROMISES, last(common))
+        .fetch_all(&mut *connection)
+        .await?
+        .len();
+    let links = rows(LINKS, from).fetch_all(&mut *connection).await?;
     for row in &links {
         let blob: Vec<u8> = row.try_get(0)?;
         let remove = sqlx::query(BLOB).bind(blob.clone()).bind(idle_since.0);
@@ -291,4 +293,9 @@ async fn step(
 
 fn number_of(count: usize) -> i64 {
     number(count as u64)
+}
+
+/// The largest number of messages of which a branch still has a place.
+fn last(common: Option<u32>) -> i64 {
+    common.map_or(-1, i64::from)
 }
