@@ -35,6 +35,7 @@ fn no_layer_reaches_into_a_layer_it_must_not_know() {
         "crate::upstream",
         "crate::views",
         "crate::compactor",
+        "crate::recall",
     ];
     let edge = ["crate::app", "crate::cli", "crate::metrics"];
     let effects = [
@@ -74,6 +75,10 @@ fn no_layer_reaches_into_a_layer_it_must_not_know() {
                 &["crate::sim", "crate::wire"],
             ]
             .concat(),
+        ),
+        (
+            "src/recall",
+            vec!["crate::app", "crate::cli", "crate::server", "crate::views"],
         ),
         (
             "src/compactor",

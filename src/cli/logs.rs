@@ -3,7 +3,8 @@
 //! Always to standard error, because standard output belongs to the command.
 //! Text for a person at a terminal, JSON for everything else, unless configured.
 //! The configured level is for our own events; of the libraries only warnings
-//! are shown, since what they print is not ours to keep free of content.
+//! are shown, since what they print is not ours to keep free of content; of the
+//! one that speaks MCP none, because it repeats what callers send.
 
 use std::io::IsTerminal;
 
@@ -29,6 +30,7 @@ pub fn start(log: &Log) {
     };
     let shown = Targets::new()
         .with_default(others)
+        .with_target("rmcp", LevelFilter::OFF)
         .with_target("longhaul", level);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)

@@ -1,5 +1,7 @@
 //! The entries of a session, the newest first.
 
+use std::collections::HashMap;
+
 use super::find::{hit, texts};
 use super::{Hit, Recall, Trouble, compute};
 use crate::engine::ids::LineageId;
@@ -34,7 +36,7 @@ impl Recall {
         let contents = if content {
             self.contents(&rows).await?
         } else {
-            Default::default()
+            HashMap::default()
         };
         let entries = compute(move || {
             if !content {

@@ -56,9 +56,9 @@ impl Sessions for Memory {
                 return Ok(Vec::new());
             };
             let sessions = self.kept().sessions();
-            let names = sessions.iter().map(|held| held.newest.lineage);
-            let named = names.filter(|name| (first..=last).contains(name));
-            Ok(named.take(limit as usize).collect())
+            let all = sessions.iter().map(|held| held.newest.lineage);
+            let found = all.filter(|name| (first..=last).contains(name));
+            Ok(found.take(limit as usize).collect())
         })
     }
 

@@ -8,6 +8,7 @@ use longhaul::store::sqlite;
 use serde_json::Value;
 
 use super::stock::{Stocked, put, wait, work};
+use crate::support::{Client, Proxy, Tap, plain, text};
 
 fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longhaul"))
@@ -73,6 +74,27 @@ fn sessions_are_listed_and_shown() {
     assert_eq!(json["timeline"][0]["messages"], 9);
 }
 
+/// Nobody has to stop a proxy to look into its store.
+#[test]
+fn a_store_is_looked_into_while_a_proxy_has_it_open() {
+    let (folder, own, _) = stocked();
+    let upstream = Tap::start(|_| plain(b"upstream"));
+    let file = format!("data_dir = {:?}", folder.path());
+    let mut proxy = Proxy::keeping(&upstream.url(), &file, folder.path());
+    let id = own.id.to_string();
+    let found = told(
+        folder.path(),
+        &["journal", "search", &id, "QUUX_RETRY_BUDGET"],
+    );
+    assert!(found.contains("u32 = 17"), "{found}");
+    let address = proxy.address;
+    let listed = Client::connect(address)
+        .send("GET /longhaul/sessions HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .answer();
+    assert!(text(&listed.body).contains(&id), "the same store");
+    proxy.join();
+}
+
 #[test]
 fn the_journal_is_searched_shown_and_exported() {
     let (folder, own, _) = stocked();
@@ -94,8 +116,8 @@ fn the_journal_is_searched_shown_and_exported() {
     assert!(page.contains("page 2 of"), "{page}");
     let export = longhaul(folder, &["journal", "export", &id]);
     assert!(export.stdout.trim_ascii_end() == own.messages);
-    let text = told(folder, &["sessions", "handoff", &id]);
-    assert!(text.contains("Port the scheduler of alpha"), "{text}");
+    let written = told(folder, &["sessions", "handoff", &id]);
+    assert!(written.contains("Port the scheduler of alpha"), "{written}");
 }
 
 #[test]
