@@ -122,8 +122,8 @@ impl Task {
         let pass = self.decide(&survey);
         let arrivals = survey.arrivals(body.messages().len().saturating_sub(2));
         let size = self.situation.size;
-        let none = Batches::default();
-        let close = none.close(pass.closes);
+        let batches = Batches::default();
+        let close = batches.close(pass.closes);
         let draft = survey.draft(&pass.take, close, arrivals, pass.must_reach, size);
         draft.unwrap()
     }

@@ -49,7 +49,8 @@ impl Notice {
         let crowded = self.max_segments > 0 && segments.len() >= self.max_segments;
         let words: u64 = segments.iter().map(|segment| segment.pinned).sum();
         let room = self.pins.map_or(u64::MAX, |pins| pins.user_tokens / 4 * 3);
-        if !crowded && !(self.journal && words > room) {
+        let merges = crowded || (self.journal && words > room);
+        if !merges {
             return hidden;
         }
         let notices = segments.iter().rev();
@@ -168,6 +169,9 @@ mod tests {
         }
     }
 
+    /// Segments with what they pin, and where a notice begins, loud and quiet.
+    type Row = (&'static [(Origin, u64)], [usize; 2]);
+
     #[test]
     fn a_notice_follows_the_last_segment_until_there_are_too_many() {
         use Origin::{Summary, Truncated};
@@ -179,7 +183,7 @@ mod tests {
             });
             overlay(segments.collect())
         };
-        let rows: [(&[(Origin, u64)], [usize; 2]); 6] = [
+        let rows: [Row; 6] = [
             (&[], [1, 1]),
             (&[(Truncated, 10), (Truncated, 10)], [9, 9]),
             (&[(Truncated, 10); 3], [1, 1]),

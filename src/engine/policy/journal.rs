@@ -42,10 +42,12 @@ pub(super) fn settle(
             return lighter.map(|chosen| (chosen, Closes::Nothing));
         }
     };
-    let full = forced || situation.presses();
-    let excess = match full {
-        true => situation.size.saturating_sub(target),
-        false => 0,
+    // When nothing is cached, to clear costs as little as to hide.
+    let full = forced || urge == Urge::Free || situation.presses();
+    let excess = if full {
+        situation.size.saturating_sub(target)
+    } else {
+        0
     };
     let least = if forced { 1 } else { situation.at_least.max(1) };
     let closed = |closing: Option<Closing>, closes: Closes| {

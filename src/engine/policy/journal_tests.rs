@@ -143,6 +143,20 @@ fn in_the_turns_that_stay_results_are_cleared_only_from_a_full_view() {
 }
 
 #[test]
+fn when_the_cache_is_cold_results_go_with_the_old_turns() {
+    let mut situation = in_journal(&spent(100));
+    (situation.size, situation.cache) = (58_000, Cache::Cold);
+    let mut offer = turns(situation.size);
+    offer.old_turns = offer.old_turns.map(|old| Closing {
+        frees: 10_000,
+        ..old
+    });
+    let pass = pass(&situation, &offer);
+    assert_eq!(pass.closes, Closes::OldTurns);
+    assert!(58_000 - pass.numbers.frees <= 35_000, "{pass:?}");
+}
+
+#[test]
 fn where_hiding_does_not_reach_the_floor_what_is_left_stays_while_there_is_room() {
     let mut situation = in_journal(&spent(100));
     (situation.size, situation.expected) = (96_000, 5_000);

@@ -92,12 +92,9 @@ fn sessions_in_the_journal_style_come_to_their_end() {
         let sum = |of: &dyn Fn(&Outcome) -> u64| of_it().map(of).sum::<u64>();
         let without = sum(&|outcome| outcome.2.micro_dollars);
         let with = sum(&|outcome| outcome.3.micro_dollars);
-        if without > 0 {
-            let percent = with * 100 / without;
-            println!(
-                "every tier, {name}: {} sessions at {percent}% of none",
-                of_it().count()
-            );
+        if let Some(percent) = (with * 100).checked_div(without) {
+            let count = of_it().count();
+            println!("every tier, {name}: {count} sessions at {percent}% of none");
             assert!(percent <= 100, "{name}");
         }
     }
