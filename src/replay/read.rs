@@ -165,7 +165,7 @@ fn recording(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wr
     if looks(capture::is) {
         capture::read(lines)
     } else if looks(codex::is) {
-        codex::read(lines, warnings)
+        Ok(codex::read(lines, warnings))
     } else if looks(claude_code::is) {
         claude_code::read(lines)
     } else if looks(plain::is) {

@@ -186,22 +186,22 @@ impl Pass {
 /// the cache without any pass would have been new, and no more.
 #[allow(clippy::cast_precision_loss, reason = "money is far below 2^52")]
 fn unpassed(alone: &Played, prompt: u64, model: &Model) -> f64 {
-    let Tokens {
-        input,
-        write_5m,
-        write_1h,
-        output,
-        ..
-    } = alone.tokens;
-    let input = input.min(prompt);
-    let write_5m = write_5m.min(prompt - input);
-    let write_1h = write_1h.min(prompt - input - write_5m);
+    let mut left = prompt;
+    let mut take = |tokens: u64| {
+        let taken = tokens.min(left);
+        left -= taken;
+        taken
+    };
     let tokens = Tokens {
-        input,
-        write_5m,
-        write_1h,
-        read: prompt - input - write_5m - write_1h,
-        output,
+        input: take(alone.tokens.input),
+        write_5m: take(alone.tokens.write_5m),
+        write_1h: take(alone.tokens.write_1h),
+        read: 0,
+        output: alone.tokens.output,
+    };
+    let tokens = Tokens {
+        read: left,
+        ..tokens
     };
     let cost = model.prices_for(&tokens).cost(&tokens);
     cost.micro_dollars() as f64 / 1e6

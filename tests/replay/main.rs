@@ -12,6 +12,7 @@
     clippy::indexing_slicing,
     clippy::format_push_string,
     clippy::print_stdout,
+    clippy::cast_precision_loss,
     missing_docs
 )]
 

@@ -43,12 +43,11 @@ impl Session {
         let begun = known.map(|(at, _)| at).next();
         let blocks = crate::replay::recording::blocks(&spoken.message);
         let begun = begun.and_then(|at| self.spoken.get_mut(at)?.message.get_mut("content"));
-        match begun {
-            Some(Value::Array(content)) => content.extend(blocks),
-            _ => {
-                self.spoken.push(spoken);
-                self.ids.push(id.to_owned());
-            }
+        if let Some(Value::Array(content)) = begun {
+            content.extend(blocks);
+        } else {
+            self.spoken.push(spoken);
+            self.ids.push(id.to_owned());
         }
     }
 

@@ -6,8 +6,8 @@
 
 use serde_json::{Value, json};
 
+use super::Line;
 use super::moment::moment;
-use super::{Line, Wrong};
 use crate::replay::recording::{Recording, Spoken, clean, kind, text};
 
 const ENVELOPES: [&str; 5] = [
@@ -36,7 +36,7 @@ pub fn is(value: &Value) -> bool {
 }
 
 /// Reads a rollout.
-pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wrong> {
+pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Recording {
     let mut recording = Recording::default();
     let mut spoken: Vec<Spoken> = Vec::new();
     for Line { number, value } in lines {
@@ -56,12 +56,12 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wro
                 }
             }
             ("response_item", Some(item)) => {
-                if !say(&mut spoken, item, at) {
-                    warnings.push(format!(
-                        ":{number}: an item of type {:?} is not known and is left out",
-                        kind(item)
-                    ));
-                }
+                let known = say(&mut spoken, item, at);
+                let warning = (!known).then(|| {
+                    let kind = kind(item);
+                    format!(":{number}: an item of type {kind:?} is not known and is left out")
+                });
+                warnings.extend(warning);
             }
             // Old rollouts have no envelope; what else they hold is no item.
             (_, None) => {
@@ -71,7 +71,7 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wro
         }
     }
     recording.stretches.push(spoken);
-    Ok(recording)
+    recording
 }
 
 /// Adds what an item says; `false` if it is not known.

@@ -1,5 +1,7 @@
 //! The report for a person at a terminal.
 
+use std::fmt::Write as _;
+
 use super::{Report, thousands};
 use crate::replay::figures::{Figures, Outcome};
 use crate::replay::signals::WITHIN;
@@ -47,7 +49,8 @@ pub fn table(report: &Report<'_>) -> String {
     for variation in 0..=report.variations.len() {
         text.push_str(&sentence(report, variation, &alone));
     }
-    text.push_str(&format!(
+    let _ = write!(
+        text,
         "\n\
         without, with   dollars; without: on a window without end, * marks sessions that the window would have ended\n\
         saved           net of everything that compaction cost\n\
@@ -55,7 +58,7 @@ pub fn table(report: &Report<'_>) -> String {
         precise         passes that were needed within {WITHIN} requests or paid for themselves\n\
         probes, recall  what later turns use of what was left out: still in view; or archived\n\
         re-read         of what was removed, fetched again\n"
-    ));
+    );
     text
 }
 
