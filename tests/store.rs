@@ -27,6 +27,8 @@ mod collecting;
 mod damage;
 #[path = "store/formats.rs"]
 mod formats;
+#[path = "store/guarded.rs"]
+mod guarded;
 #[path = "store/killed.rs"]
 mod killed;
 #[path = "store/leases.rs"]
