@@ -30,7 +30,7 @@ use crate::server::intake::{Limits, Room};
 use crate::server::tls::{self, TlsError};
 use crate::server::{Crew, Places, accept, accept_here};
 use crate::store::writer::Writer;
-use crate::store::{Memory, Store, postgres, sqlite};
+use crate::store::{Guarded, Memory, Store, postgres, sqlite};
 use crate::upstream::{Connector, ConnectorError, Options, Upstream, UpstreamError};
 use crate::views::Views;
 
@@ -357,7 +357,8 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartE
         StoreUrl::Postgres(url) => {
             let config::Store { timeout, pool, .. } = config.store;
             let opened = postgres::open(url.reveal(), pool, timeout).await?;
-            Ok(opened.store)
+            let trouble = opened.reports.first().map(ToString::to_string);
+            Ok(Arc::new(Guarded::before(opened.store, trouble.as_deref())))
         }
     }
 }

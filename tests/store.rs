@@ -43,6 +43,8 @@ mod journal_model;
 mod journal_speed;
 #[path = "store/journal_trouble.rs"]
 mod journal_trouble;
+#[path = "store/guarded.rs"]
+mod guarded;
 #[path = "store/killed.rs"]
 mod killed;
 #[path = "store/leases.rs"]

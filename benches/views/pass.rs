@@ -81,6 +81,7 @@ impl Task {
                 switched: false,
                 ready: summary.then_some(false),
                 native: false,
+                waits: false,
                 still: false,
                 spares: false,
                 in_loop: true,

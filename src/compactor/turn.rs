@@ -76,12 +76,13 @@ impl Compactor {
         id: SegmentId,
         until: Instant,
     ) -> Result<Option<Arc<Finished>>, Failure> {
+        // At first both at once, because somebody may be waiting and mostly
+        // nobody else is at it.
+        let ids = [id];
+        let (mut taken, mut found) = tokio::join!(turn.take(), self.stored(&ids));
         let mut pause = FIRST;
         loop {
-            let taken = turn.take().await;
-            // Looked for after the lease is had: whoever had it before has either
-            // stored a summary by now or failed.
-            if let Some((_, finished)) = self.stored(&[id]).await {
+            if let Some((_, finished)) = found {
                 return Ok(Some(finished));
             }
             if taken {
@@ -92,6 +93,10 @@ impl Compactor {
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 3 / 2).min(LAST);
+            // Looked for after the lease is had: whoever had it before has either
+            // stored a summary by now or failed.
+            taken = turn.take().await;
+            found = self.stored(&ids).await;
         }
     }
 }

@@ -68,7 +68,14 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response<Body> {
     } else {
         (StatusCode::OK, "ready")
     };
-    let body = json!({ "status": word });
+    // A store that is away is no reason to send nobody here: every replica would
+    // say so at once, and each can serve without.
+    let store = if admin.shared.views.store_is_away() {
+        "away"
+    } else {
+        "ready"
+    };
+    let body = json!({ "status": word, "store": store });
     finish(&admin, (status, Json(body)).into_response())
 }
 

@@ -10,6 +10,7 @@
 //! estimate, a mark's figures, follows when it can.
 
 pub mod journal;
+mod guarded;
 mod lease;
 mod memory;
 mod moment;
@@ -23,6 +24,7 @@ mod shelf;
 pub mod sqlite;
 pub mod writer;
 
+pub use guarded::Guarded;
 pub use lease::Holder;
 pub use memory::Memory;
 pub use report::{Opened, Report};
@@ -222,6 +224,12 @@ pub trait Store: Send + Sync {
     /// Gives a lease back, if it is still this holder's.
     fn release<'a>(&'a self, _name: &'a str, _holder: Holder) -> Answer<'a, ()> {
         Box::pin(async { Ok(()) })
+    }
+
+    /// Whether what it is to share or to outlast this process is out of reach at
+    /// the moment: what can wait should.
+    fn is_away(&self) -> bool {
+        false
     }
 
     /// Removes what is no longer kept. Of several that share the store one does

@@ -84,7 +84,7 @@ impl Views {
         situation.native = ready.is_some_and(|(finished, _)| finished.native.is_some());
         let from = first_new(prepared);
         if let Err(rest) = situation.urge()
-            && !self.has_oversized(prepared, from)
+            && (situation.waits || !self.has_oversized(prepared, from))
         {
             tracing::debug!(session = %prepared.lineage, size = situation.size, ?rest, "no pass");
             self.note_fullness(prepared, &situation);
@@ -172,6 +172,7 @@ impl Views {
             switched: prepared.grew_from.is_some() && !prepared.own,
             ready: None,
             native: false,
+            waits: self.store.is_away(),
             still: self.staging.stands_still(prepared.lineage),
             in_loop: conversation.is_in_tool_loop(),
             spares: prepared.spares,

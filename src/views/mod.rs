@@ -228,6 +228,11 @@ impl Views {
         self.known.has(lineage)
     }
 
+    /// Whether requests are served without the store at the moment.
+    pub fn store_is_away(&self) -> bool {
+        self.store.is_away()
+    }
+
     /// Wishes for a pass at the next request of a session.
     pub fn wish(&self, lineage: LineageId, instructions: Option<String>) {
         self.wishes.wish(lineage, instructions);

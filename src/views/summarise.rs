@@ -38,13 +38,16 @@ const TRIAL: u64 = 20;
 const BEGINNING: Duration = Duration::from_millis(10);
 
 impl Views {
-    /// The compactor, where summaries are made at all.
+    /// The compactor, where summaries are made at all, and not while what they
+    /// would be stored in is away.
     fn summarizer(&self) -> Option<&Arc<Compactor>> {
         let config = &self.config;
         let on = config.policy.mode == Mode::On
             && config.policy.style == Style::Compact
             && config.summarizer.mode != SummarizerMode::Off;
-        self.compactor.as_ref().filter(|_| on)
+        self.compactor
+            .as_ref()
+            .filter(|_| on && !self.store.is_away())
     }
 
     fn breaker_settings(&self) -> Settings {

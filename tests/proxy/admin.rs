@@ -27,7 +27,7 @@ fn health_and_metrics_are_answered_here_and_not_forwarded() {
     );
     assert_eq!(
         get(&mut client, "/readyz", "").body,
-        b"{\"status\":\"ready\"}"
+        b"{\"status\":\"ready\",\"store\":\"ready\"}"
     );
     let metrics = get(&mut client, "/metrics", "");
     assert!(

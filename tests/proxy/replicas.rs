@@ -1,7 +1,7 @@
 //! Several proxies in front of one API that share a store: any request may land
 //! on any of them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use longhaul::sim::{Kind, Options, Persona, Reply};
 use serde_json::json;
@@ -83,6 +83,97 @@ fn a_session_whose_requests_land_anywhere_has_one_view() {
             assert!(proxies.iter().all(|proxy| breaks(proxy) < 1.0));
         }
     }
+}
+
+/// Which overlay holds is asked for with each request, and nothing else is.
+#[test]
+fn an_ordinary_request_costs_one_question() {
+    for (folder, file) in shared() {
+        let upstream = Simulated::start(Options::default());
+        let proxy = &replicas(1, &upstream, &folder, &file)[0];
+        let mut agent = compacted(&upstream, proxy, FREE);
+        let asked = |operation: &str| {
+            let series = format!("longhaul_store_seconds_count{{op=\"{operation}\"}}");
+            proxy.metric(&series).unwrap_or(0.0)
+        };
+        let operations = ["marks", "overlay", "overlays_of", "marks_by_view", "commit"];
+        let before = operations.map(asked);
+        for _ in 0..5 {
+            agent.chat(&upstream, proxy, "");
+        }
+        let after = operations.map(asked);
+        for (at, operation) in operations.iter().enumerate() {
+            let expected = if *operation == "marks" { 5.0 } else { 0.0 };
+            let asked = after[at] - before[at];
+            assert!((asked - expected).abs() < 0.5, "{operation}: {asked}");
+        }
+    }
+}
+
+fn store_is(proxy: &Proxy, word: &str) -> bool {
+    let request = "GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let answer = proxy.client().send(request).answer();
+    assert_eq!(
+        answer.status(),
+        200,
+        "a lost database takes nobody out of service"
+    );
+    crate::support::text(&answer.body).contains(&format!("\"store\":\"{word}\""))
+}
+
+/// The database is lost under a session: it goes on with its view, nothing waits,
+/// and when there is no more room a pass is made without a model. When the
+/// database is back, another replica shows the same view.
+#[test]
+fn a_session_outlives_its_database() {
+    let Some(mut cluster) = Cluster::start() else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    let url = runtime.block_on(cluster.database());
+    let file = format!("store.url = {url:?}\nstore.timeout = \"1s\"\n[window]\nbudget = 16000\n");
+    let upstream = Simulated::start(Options::default());
+    let folder = tempfile::tempdir().unwrap();
+    let proxies = replicas(2, &upstream, &folder, &file);
+    let mut agent = compacted(&upstream, &proxies[0], FREE);
+    let view = shown(&upstream);
+    cluster.stop();
+    agent.turn(&upstream, &proxies[0], 1);
+    assert!(continues(&shown(&upstream), &view));
+    assert!(store_is(&proxies[0], "away"));
+    let mut passes = Vec::new();
+    while passes.last().is_none_or(|pass| pass == "none") {
+        assert!(passes.len() < 120, "no pass was made");
+        agent.user("Go on.");
+        upstream
+            .sim
+            .push_reply(Reply::call("Bash", &json!({"command": "make"})));
+        let begun = Instant::now();
+        passes.push(compaction(&agent.ask(&proxies[0], "")).to_owned());
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        agent.results(1_000);
+        if passes.last().is_some_and(|pass| pass == "none") {
+            upstream.sim.push_reply(Reply::text("It is made."));
+            passes.push(compaction(&agent.ask(&proxies[0], "")).to_owned());
+        }
+    }
+    assert!(passes.len() > 2, "passes wait: {passes:?}");
+    let view = shown(&upstream);
+    cluster.resume();
+    let begun = Instant::now();
+    while !store_is(&proxies[0], "ready") {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    if passes.len() % 2 == 1 {
+        agent.ask(&proxies[1], "");
+    }
+    for proxy in [&proxies[1], &proxies[0], &proxies[1]] {
+        agent.chat(&upstream, proxy, "");
+        assert!(continues(&shown(&upstream), &view));
+    }
+    assert!(all_answered(&upstream));
 }
 
 /// A beginning that is too long for what a view may have.

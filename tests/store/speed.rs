@@ -1,11 +1,12 @@
 //! How long the common operations take; run with `--release -- --ignored speed`.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use longhaul::store::writer::Writer;
-use longhaul::store::{Commit, MarkRow};
+use longhaul::store::{Commit, MarkRow, Store};
 
-use crate::support::{body, chain, commit, in_files, mark, overlay};
+use crate::support::{body, chain, commit, in_database, in_files, mark, overlay};
 
 fn tell(what: &str, mut times: Vec<Duration>) {
     times.sort();
@@ -29,7 +30,16 @@ async fn timed<T>(work: impl Future<Output = T>, times: &mut Vec<Duration>) -> T
 #[ignore = "a measurement, not a test"]
 async fn the_common_operations() {
     let home = in_files().await;
-    let store = &*home.store;
+    println!("in files");
+    measure(home.store).await;
+    if let Some((store, _)) = in_database().await {
+        println!("in a database, over a socket of this machine");
+        measure(store).await;
+    }
+}
+
+async fn measure(home: Arc<dyn Store>) {
+    let store = &*home;
     let figures = |place| MarkRow {
         figures: vec![7; 300],
         ..mark(place)
@@ -70,7 +80,7 @@ async fn the_common_operations() {
             .unwrap();
     }
     tell("overlay of 2 KB", times);
-    let writer = Writer::start(home.store.clone()).unwrap();
+    let writer = Writer::start(home.clone()).unwrap();
     let mut times = Vec::new();
     for number in 0..10_000 {
         let mark = figures(2_000_000 + number);

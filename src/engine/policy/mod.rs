@@ -94,6 +94,8 @@ pub struct Situation {
     pub asked: Option<Ask>,
     /// Another model was asked before.
     pub switched: bool,
+    /// What is changed now might not last: only what must be changed is.
+    pub waits: bool,
     /// A summary lies ready; `Some(true)`: of what was left out without one.
     pub ready: Option<bool>,
     /// It is the API's own, which spoils no thinking and is taken at once.
@@ -215,6 +217,7 @@ impl Situation {
             () if let Some(Ask::Client { at_least }) = self.asked => {
                 Ok((Trigger::Structural, Urge::AllOf(at_least)))
             }
+            () if self.waits => Err(Rest::Waits),
             () if thrash && full => Err(Rest::Thrash),
             () if let Some(urge) = self.swaps() => Ok(urge),
             () if self.still => Err(Rest::Waits),

@@ -1,0 +1,135 @@
+//! What was done while the store was away, in order and bounded.
+//!
+//! Beside the list stands a memory in which it has been done, so that it can be
+//! asked about. Both end together, when all of it has been done again in the
+//! store.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::engine::ids::{BlobId, SegmentId};
+use crate::store::{Commit, Committed, Memory, Moment, Store, StoreError};
+
+/// The most bytes that wait. Beyond it views stay as they are.
+const ROOM: usize = 256 << 20;
+
+/// Something to be done again.
+#[derive(Clone)]
+pub(super) enum Deed {
+    Commit(Box<Commit>),
+    Segment(SegmentId, Vec<u8>, Moment),
+    Blobs(Vec<(BlobId, Vec<u8>)>, Moment),
+    Learn(String, String),
+}
+
+/// What came of doing it again.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Replayed {
+    /// What the store has now.
+    pub kept: u64,
+    /// Overlays at places where somebody else was first, and what the store
+    /// would not take.
+    pub lost: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Backlog {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    deeds: VecDeque<Arc<Deed>>,
+    bytes: usize,
+    memory: Arc<Memory>,
+}
+
+impl Deed {
+    fn bytes(&self) -> usize {
+        // Twice: it stands in the memory too.
+        2 * match self {
+            Self::Commit(commit) => {
+                let overlay = commit.overlay.as_ref().map_or(0, |(_, body)| body.len());
+                overlay + commit.mark.figures.len() + 1_000
+            }
+            Self::Segment(_, body, _) => body.len() + 100,
+            Self::Blobs(blobs, _) => blobs.iter().map(|(_, body)| body.len() + 100).sum(),
+            Self::Learn(key, value) => key.len() + value.len() + 100,
+        }
+    }
+}
+
+impl Backlog {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where what was done can be asked about.
+    pub(super) fn memory(&self) -> Arc<Memory> {
+        self.kept().memory.clone()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.kept().deeds.len()
+    }
+
+    /// Takes something in, if there is room.
+    pub(super) fn push(&self, deed: Deed) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let bytes = kept.bytes.saturating_add(deed.bytes());
+        if bytes > ROOM {
+            let why = "and there is no more room for what is done meanwhile";
+            return Err(StoreError::Away(why.to_owned()));
+        }
+        kept.bytes = bytes;
+        kept.deeds.push_back(Arc::new(deed));
+        Ok(())
+    }
+
+    /// Does everything again, the oldest first; what is done is forgotten.
+    pub(super) async fn replay(&self, store: &dyn Store) -> Result<Replayed, StoreError> {
+        let mut done = Replayed::default();
+        loop {
+            let Some(deed) = self.kept().deeds.front().cloned() else {
+                return Ok(done);
+            };
+            match again(store, &deed).await {
+                Ok(true) => done.kept += 1,
+                Ok(false) => done.lost += 1,
+                Err(StoreError::Failed(why)) => {
+                    tracing::warn!("what was done while the store was away cannot be kept: {why}");
+                    done.lost += 1;
+                }
+                Err(error) => return Err(error),
+            }
+            let mut kept = self.kept();
+            kept.deeds.pop_front();
+            kept.bytes = kept.bytes.saturating_sub(deed.bytes());
+        }
+    }
+
+    /// Ends, if nothing is left to be done; nothing comes in between.
+    pub(super) fn ends(&self, end: impl FnOnce()) -> bool {
+        let mut kept = self.kept();
+        let over = kept.deeds.is_empty();
+        if over {
+            *kept = Kept::default();
+            end();
+        }
+        over
+    }
+}
+
+/// Whether it holds.
+async fn again(store: &dyn Store, deed: &Deed) -> Result<bool, StoreError> {
+    match deed {
+        Deed::Commit(commit) => {
+            let outcome = store.commit(commit).await?;
+            return Ok(outcome == Committed::Done);
+        }
+        Deed::Segment(id, body, now) => drop(store.put_segment(*id, body, *now).await?),
+        Deed::Blobs(blobs, now) => store.put_blobs(blobs, *now).await?,
+        Deed::Learn(key, value) => store.learn(key, value).await?,
+    }
+    Ok(true)
+}
