@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, serve, sim};
+use longhaul::cli::{check, health, serve, sim};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Validate the configuration and print the effective one
     Check(check::CheckArgs),
+    /// Ask whether the proxy is ready; for health checks of containers
+    Health(health::HealthArgs),
     /// Run the simulated upstream on its own, for trying an agent offline
     Sim(sim::SimArgs),
 }
@@ -43,6 +45,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => serve::run(arguments.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Check(args)) => Ok(check::run(args)?),
+        Some(Command::Health(args)) => tokio::runtime::Runtime::new()
+            .context("cannot start the runtime")?
+            .block_on(health::run(args)),
         Some(Command::Sim(args)) => tokio::runtime::Runtime::new()
             .context("cannot start the runtime")?
             .block_on(sim::run(args))

@@ -4,6 +4,7 @@
 //! into an exit code: 0 fine, 1 runtime failure, 2 bad usage or configuration.
 
 pub mod check;
+pub mod health;
 mod logs;
 mod overrides;
 pub mod serve;
