@@ -39,3 +39,4 @@ mod streams;
 mod summaries;
 mod tls;
 mod views;
+mod watching;
