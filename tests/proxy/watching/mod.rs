@@ -2,6 +2,7 @@
 //! rules and the dashboard in `docker/`, and a real Prometheus over a session.
 
 mod contract;
+mod deployed;
 mod exposition;
 mod health;
 mod played;
