@@ -286,7 +286,9 @@ async fn make_views(
     base: &Uri,
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<Views>, StartError> {
-    let writer = Writer::start(store.clone()).map_err(StartError::Thread)?;
+    let counted = metrics.clone();
+    let witness = move |took, failed| counted.store("record", took, failed);
+    let writer = Writer::witnessed(store.clone(), Box::new(witness)).map_err(StartError::Thread)?;
     let clock = surroundings.clock.clone();
     let (own, counted) = (config.clone(), metrics.clone());
     let views = Views::new(store.clone(), writer, own, counted, clock, secret()).await;

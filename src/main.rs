@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, journal, replay, serve, sessions, sim};
+use longhaul::cli::{check, health, journal, replay, serve, sessions, sim};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -29,6 +29,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Play recorded conversations against the simulated upstream and tell what came of it
     Replay(replay::ReplayArgs),
+    /// Ask whether the proxy is ready; for health checks of containers
+    Health(health::HealthArgs),
     /// Run the simulated upstream on its own, for trying an agent offline
     Sim(sim::SimArgs),
     /// Look into the store: sessions, how they went, what hands one on
@@ -52,6 +54,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Journal(args)) => journal::run(args),
         Some(Command::Replay(args)) => replay::run(&args),
+        Some(Command::Health(args)) => tokio::runtime::Runtime::new()
+            .context("cannot start the runtime")?
+            .block_on(health::run(args)),
         Some(Command::Sim(args)) => tokio::runtime::Runtime::new()
             .context("cannot start the runtime")?
             .block_on(sim::run(args))

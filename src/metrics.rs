@@ -6,6 +6,7 @@
 //! whatever passes.
 
 mod journal;
+mod labels;
 mod passes;
 mod summaries;
 mod views;
@@ -45,10 +46,11 @@ pub struct Metrics {
     overhead: Histogram,
     upstream: HistogramVec,
     tokens: IntCounterVec,
-    journal: JournalMetrics,
     passes: PassMetrics,
     summaries: SummaryMetrics,
     views: ViewMetrics,
+    journal: JournalMetrics,
+    sessions: IntGauge,
     /// Requests whose response has not ended.
     pub in_flight: IntGauge,
     /// Bytes of request bodies in memory.
@@ -97,10 +99,14 @@ impl Metrics {
                 ),
                 &["model", "class"],
             )?,
-            journal: JournalMetrics::new(&registry)?,
             passes: PassMetrics::new(&registry)?,
             summaries: SummaryMetrics::new(&registry)?,
             views: ViewMetrics::new(&registry)?,
+            journal: JournalMetrics::new(&registry)?,
+            sessions: IntGauge::new(
+                "sessions_active",
+                "Sessions that sent a request within the last ten minutes.",
+            )?,
             in_flight: IntGauge::new(
                 "requests_in_flight",
                 "Requests whose response has not ended.",
@@ -117,9 +123,11 @@ impl Metrics {
         registry.register(Box::new(metrics.overhead.clone()))?;
         registry.register(Box::new(metrics.upstream.clone()))?;
         registry.register(Box::new(metrics.tokens.clone()))?;
+        registry.register(Box::new(metrics.sessions.clone()))?;
         registry.register(Box::new(metrics.in_flight.clone()))?;
         registry.register(Box::new(metrics.buffered_bytes.clone()))?;
         registry.register(Box::new(metrics.connections.clone()))?;
+        labels::begin(&metrics.upstream, &[labels::PHASES]);
         Ok(metrics)
     }
 
@@ -168,6 +176,11 @@ impl Metrics {
                 self.tokens.with_label_values(&[model, class]).inc_by(count);
             }
         }
+    }
+
+    /// So many sessions are active.
+    pub fn sessions_active(&self, count: usize) {
+        self.sessions.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// The exposition text.

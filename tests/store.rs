@@ -37,14 +37,14 @@ mod entries;
 mod forgetting;
 #[path = "store/formats.rs"]
 mod formats;
+#[path = "store/guarded.rs"]
+mod guarded;
 #[path = "store/journal_model.rs"]
 mod journal_model;
 #[path = "store/journal_speed.rs"]
 mod journal_speed;
 #[path = "store/journal_trouble.rs"]
 mod journal_trouble;
-#[path = "store/guarded.rs"]
-mod guarded;
 #[path = "store/killed.rs"]
 mod killed;
 #[path = "store/leases.rs"]

@@ -5,6 +5,7 @@
 
 pub mod check;
 mod desk;
+pub mod health;
 pub mod journal;
 mod logs;
 mod overrides;

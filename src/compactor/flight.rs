@@ -267,7 +267,10 @@ impl Compactor {
     async fn keep(&self, errand: &Errand, finished: Finished) -> Finished {
         let now = Moment(i64::try_from(self.clock.now().as_millis()).unwrap_or(i64::MAX));
         let bytes = finished.store();
+        let begun = Instant::now();
         let kept = self.store.put_segment(errand.id, &bytes, now).await;
+        self.metrics
+            .store("put_segment", begun.elapsed(), kept.is_err());
         match kept {
             Ok(first) => Finished::read(&first).unwrap_or(finished),
             Err(error) => {

@@ -77,7 +77,8 @@ impl Gates {
         }
         let breaker = held.breakers.entry(gate).or_default();
         let answer = breaker.permit(now, &self.settings);
-        self.tell(&held, answer.transition);
+        drop(held);
+        self.tell(answer.transition);
         answer.permit
     }
 
@@ -87,21 +88,31 @@ impl Gates {
         let mut held = self.held();
         let breaker = held.breakers.entry(gate).or_default();
         let transition = breaker.on(event, now, &self.settings);
-        self.tell(&held, transition);
+        drop(held);
+        self.tell(transition);
     }
 
-    fn tell(&self, held: &Held, transition: Option<Transition>) {
+    fn tell(&self, transition: Option<Transition>) {
         if let Some(Transition { from, to }) = transition {
             let (from, to) = (from.label(), to.label());
             tracing::warn!(from, to, "the breaker of a summarizer");
             self.metrics.breaker("summarizer", from, to);
-            let in_phase = |wanted: Phase| {
-                let phases = held.breakers.values().map(Breaker::phase);
-                phases.filter(|phase| *phase == wanted).count()
-            };
-            let (open, half_open) = (in_phase(Phase::Open), in_phase(Phase::HalfOpen));
-            self.metrics.breakers("summarizer", open, half_open);
         }
+    }
+
+    /// How many are shut, and how many are about to be tried. One that is due
+    /// for its trial is not shut any more, even if nobody comes to make it.
+    pub fn shut(&self) -> (usize, usize) {
+        let now = self.now();
+        let held = self.held();
+        let count = |wanted: &dyn Fn(&Breaker) -> bool| {
+            let breakers = held.breakers.values();
+            breakers.filter(|breaker| wanted(breaker)).count()
+        };
+        let admits = |breaker: &Breaker| breaker.admits(now, &self.settings);
+        let open = count(&|breaker| breaker.phase() == Phase::Open && !admits(breaker));
+        let closed = count(&|breaker| breaker.phase() == Phase::Closed);
+        (open, held.breakers.len() - open - closed)
     }
 
     /// A credential's own conversation is told to slow down.
@@ -152,10 +163,14 @@ mod tests {
         }
         assert_eq!(gates.permit([1; 32]), None);
         assert!(gates.permit([2; 32]).is_some());
+        assert_eq!(gates.shut(), (1, 0));
         clock.advance(Duration::from_secs(61));
+        assert_eq!(gates.shut(), (0, 1), "nobody need come for it to open");
         let trial = gates.permit([1; 32]);
         assert!(trial.is_some() && gates.permit([1; 32]).is_none());
+        assert_eq!(gates.shut(), (0, 1));
         gates.on([1; 32], Event::Succeeded);
+        assert_eq!(gates.shut(), (0, 0));
         assert!(gates.permit([1; 32]).is_some());
     }
 

@@ -218,7 +218,11 @@ impl Compactor {
 
     /// A finished summary, if one of these is stored: the first that is.
     pub async fn stored(&self, ids: &[SegmentId]) -> Option<(SegmentId, Arc<Finished>)> {
-        let found = match self.store.segments(ids).await {
+        let begun = Instant::now();
+        let found = self.store.segments(ids).await;
+        self.metrics
+            .store("segments", begun.elapsed(), found.is_err());
+        let found = match found {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!(%error, "finished summaries are out of reach");

@@ -2,6 +2,7 @@
 
 use prometheus::{GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
 
+use super::labels::{self, CAUSES, KINDS, OUTCOMES, PREDICTIONS, TRIGGERS};
 use super::views::{counter, histogram};
 use crate::wire::reply::Usage;
 
@@ -85,6 +86,11 @@ impl PassMetrics {
         registry.register(Box::new(metrics.saved.clone()))?;
         registry.register(Box::new(metrics.thrash.clone()))?;
         registry.register(Box::new(metrics.rereads.clone()))?;
+        labels::begin(&metrics.compactions, &[KINDS, TRIGGERS, OUTCOMES]);
+        labels::begin(&metrics.removed, &[KINDS]);
+        labels::begin(&metrics.ratio, &[KINDS]);
+        labels::begin(&metrics.prefix_breaks, &[CAUSES]);
+        labels::begin(&metrics.cold_predictions, &[PREDICTIONS]);
         Ok(metrics)
     }
 }

@@ -6,6 +6,7 @@ use prometheus::{
     CounterVec, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
 };
 
+use super::labels::{self, FINISHED, MODES, REASONS, SCOPES, STATES, TRANSITIONS};
 use super::views::{counter, histogram};
 
 /// From a quick model to the longest that is waited for.
@@ -64,6 +65,12 @@ impl SummaryMetrics {
         registry.register(Box::new(metrics.states.clone()))?;
         registry.register(Box::new(metrics.transitions.clone()))?;
         registry.register(Box::new(metrics.delayed.clone()))?;
+        labels::begin(&metrics.seconds, &[MODES, &[FINISHED]]);
+        labels::begin(&metrics.failures, &[REASONS]);
+        labels::begin(&metrics.states, &[SCOPES, STATES]);
+        for (from, to) in TRANSITIONS {
+            labels::begin(&metrics.transitions, &[SCOPES, &[*from], &[*to]]);
+        }
         Ok(metrics)
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
+use super::labels::{self, DROPS, OPERATIONS, RETRIES, SIZES, STAGES};
+
 /// Tokens, from a greeting to the largest window.
 const TOKEN_BUCKETS: &[f64] = &[
     1_000.0,
@@ -107,6 +109,12 @@ impl ViewMetrics {
         registry.register(Box::new(metrics.view_tokens.clone()))?;
         registry.register(Box::new(metrics.store_seconds.clone()))?;
         registry.register(Box::new(metrics.store_errors.clone()))?;
+        labels::begin(&metrics.reactive, &[RETRIES]);
+        labels::begin(&metrics.thinking, &[DROPS]);
+        labels::begin(&metrics.fail_open, &[STAGES]);
+        labels::begin(&metrics.view_tokens, &[SIZES]);
+        labels::begin(&metrics.store_seconds, &[OPERATIONS]);
+        labels::begin(&metrics.store_errors, &[OPERATIONS]);
         Ok(metrics)
     }
 }

@@ -91,6 +91,7 @@ async fn metrics(
         let refusal = (StatusCode::UNAUTHORIZED, message).into_response();
         return finish(&admin, refusal);
     }
+    admin.shared.views.take_stock();
     let response = match admin.shared.metrics.render() {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)];

@@ -9,8 +9,8 @@
 //! for, when [`Store::put_segment`] does. What can be had again at the price of an
 //! estimate, a mark's figures, follows when it can.
 
-pub mod journal;
 mod guarded;
+pub mod journal;
 mod lease;
 mod memory;
 mod moment;

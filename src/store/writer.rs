@@ -8,7 +8,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime;
 use tokio::sync::{Notify, watch};
@@ -30,6 +30,9 @@ const BATCH: usize = 256;
 /// The most that wait.
 const ROOM: usize = 16_384;
 
+/// Is told how long each attempt to write took, and whether it failed.
+pub type Witness = Box<dyn Fn(Duration, bool) + Send + Sync>;
+
 /// The background writer. Clones are the same one; it ends with the last.
 #[derive(Clone)]
 pub struct Writer {
@@ -40,6 +43,7 @@ pub struct Writer {
 
 struct Shared {
     store: Arc<dyn Store>,
+    witness: Witness,
     waiting: Mutex<Waiting>,
     /// There is something to write.
     wake: Notify,
@@ -86,13 +90,23 @@ impl Shared {
 impl Writer {
     /// Starts the thread.
     pub fn start(store: Arc<dyn Store>) -> io::Result<Self> {
-        Self::with_room(store, ROOM)
+        Self::begin(store, ROOM, Box::new(|_, _| {}))
     }
 
     /// Starts the thread, with room for so many marks.
     pub fn with_room(store: Arc<dyn Store>, room: usize) -> io::Result<Self> {
+        Self::begin(store, room, Box::new(|_, _| {}))
+    }
+
+    /// Starts the thread under the eyes of a witness.
+    pub fn witnessed(store: Arc<dyn Store>, witness: Witness) -> io::Result<Self> {
+        Self::begin(store, ROOM, witness)
+    }
+
+    fn begin(store: Arc<dyn Store>, room: usize, witness: Witness) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             store,
+            witness,
             waiting: Mutex::new(Waiting {
                 pending: Pending::new(room),
                 asked: 0,
@@ -208,7 +222,9 @@ async fn write(shared: &Shared) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
+        let begun = Instant::now();
         let written = shared.store.record(&batch).await;
+        (shared.witness)(begun.elapsed(), written.is_err());
         let mut waiting = shared.waiting();
         match written {
             Ok(()) => waiting.pending.done(),

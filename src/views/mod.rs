@@ -223,6 +223,19 @@ impl Views {
         self.known.lineages()
     }
 
+    /// Counts what can only be counted by looking: sessions, and breakers that
+    /// are not closed.
+    pub fn take_stock(&self) {
+        let stock = self.census.stock(self.now());
+        self.metrics.sessions_active(stock.active);
+        self.metrics
+            .breakers("session", stock.open, stock.half_open);
+        if let Some(compactor) = &self.compactor {
+            let (open, half_open) = compactor.gates.shut();
+            self.metrics.breakers("summarizer", open, half_open);
+        }
+    }
+
     /// Whether this process has seen a session.
     pub fn knows(&self, lineage: LineageId) -> bool {
         self.known.has(lineage)
@@ -317,9 +330,12 @@ impl Views {
     /// Writes down what was learned, without waiting.
     fn note(&self, notes: impl IntoIterator<Item = Note>) {
         for (key, value) in notes {
-            let store = self.store.clone();
+            let (store, metrics) = (self.store.clone(), self.metrics.clone());
             let learn = async move {
-                if let Err(error) = store.learn(&key, &value).await {
+                let begun = Instant::now();
+                let learned = store.learn(&key, &value).await;
+                metrics.store("learn", begun.elapsed(), learned.is_err());
+                if let Err(error) = learned {
                     tracing::warn!(%error, "what was learned could not be written down");
                 }
             };

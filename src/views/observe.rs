@@ -140,9 +140,7 @@ impl Views {
             self.feed_turn(&prepared);
         }
         let phase = prepared.figures.breaker.phase();
-        if let Some((open, half_open)) = self.census.note(prepared.lineage, phase) {
-            self.metrics.breakers("session", open, half_open);
-        }
+        self.census.note(prepared.lineage, phase, self.now());
         Sent {
             preparation: preparation.map(Box::new),
             ..Sent::from(prepared)
@@ -197,6 +195,8 @@ impl Views {
         let output = reply.usage.output.unwrap_or(0);
         figures.recent.replied(output, called);
         self.metrics.cache_read_ratio(&reply.usage);
+        self.metrics
+            .thinking_dropped("upstream", reply.thinking_dropped);
         // What upstream clears by the client's wish is missing from the cache too.
         sending.client_edited |= reply.edited;
         if let Some(cause) = sending.broken(&reply.usage) {

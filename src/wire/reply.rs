@@ -85,6 +85,9 @@ pub struct Reply {
     /// Upstream itself left out part of the prompt, as the client asked, so that
     /// the usage is of less than what was sent.
     pub edited: bool,
+    /// Thinking blocks that upstream left out of the prompt, because they do not
+    /// fit it.
+    pub thinking_dropped: usize,
 }
 
 impl Reply {
@@ -109,6 +112,20 @@ impl Reply {
         set_name(&mut self.id, message.get("id"));
         set_name(&mut self.model, message.get("model"));
         self.read_usage(message);
+        self.read_transformations(message);
+    }
+
+    /// What upstream did to the prompt by itself.
+    fn read_transformations(&mut self, holder: &Value) {
+        let done = holder
+            .get("input_transformations")
+            .and_then(Value::as_array);
+        if let Some(done) = done {
+            let dropped = |entry: &&Value| {
+                entry.get("type").and_then(Value::as_str) == Some("thinking_dropped")
+            };
+            self.thinking_dropped = done.iter().filter(dropped).count();
+        }
     }
 
     /// The usage, and whether it is of all that was sent.
@@ -170,6 +187,7 @@ impl Sink for Reply {
             }
             b"message_delta" => {
                 self.read_usage(&data);
+                self.read_transformations(&data);
                 set_name(&mut self.stop_reason, data.pointer("/delta/stop_reason"));
             }
             b"message_stop" => self.complete = true,
@@ -189,6 +207,19 @@ fn set_name(field: &mut Option<String>, value: Option<&Value>) {
 mod tests {
     use super::*;
     use crate::wire::sse::Decoder;
+
+    #[test]
+    fn thinking_that_upstream_left_out_is_counted_and_the_last_word_holds() {
+        let head = r#"{"type":"message_start","message":{"id":"m","input_transformations":[{"type":"thinking_dropped"},{"type":"thinking_mismatch_allowed"},{"type":"thinking_dropped"}]}}"#;
+        let mut reply = stream(&[&format!("data: {head}\n\n")]);
+        assert_eq!(reply.thinking_dropped, 2);
+        let last =
+            r#"{"type":"message_delta","input_transformations":[{"type":"thinking_dropped"}]}"#;
+        reply.event(b"message_delta", last.as_bytes());
+        assert_eq!(reply.thinking_dropped, 1);
+        reply.event(b"message_delta", br#"{"type":"message_delta"}"#);
+        assert_eq!(reply.thinking_dropped, 1);
+    }
 
     fn stream(events: &[&str]) -> Reply {
         let mut reply = Reply::default();

@@ -43,3 +43,4 @@ mod streams;
 mod summaries;
 mod tls;
 mod views;
+mod watching;

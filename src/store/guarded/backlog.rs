@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::ids::{BlobId, SegmentId};
+use crate::store::journal::{Archive, Trace};
 use crate::store::{Commit, Committed, Memory, Moment, Store, StoreError};
 
 /// The most bytes that wait. Beyond it views stay as they are.
@@ -20,6 +21,7 @@ pub(super) enum Deed {
     Segment(SegmentId, Vec<u8>, Moment),
     Blobs(Vec<(BlobId, Vec<u8>)>, Moment),
     Learn(String, String),
+    Archive(Box<(Trace, Archive, Moment)>),
 }
 
 /// What came of doing it again.
@@ -55,6 +57,12 @@ impl Deed {
             Self::Segment(_, body, _) => body.len() + 100,
             Self::Blobs(blobs, _) => blobs.iter().map(|(_, body)| body.len() + 100).sum(),
             Self::Learn(key, value) => key.len() + value.len() + 100,
+            Self::Archive(kept) => {
+                let (_, archive, _) = kept.as_ref();
+                let blobs = archive.blobs.iter().map(|(_, body)| body.len() + 100);
+                let messages = archive.messages.iter().map(|kept| kept.parts.len() + 100);
+                blobs.chain(messages).sum()
+            }
         }
     }
 }
@@ -130,6 +138,10 @@ async fn again(store: &dyn Store, deed: &Deed) -> Result<bool, StoreError> {
         Deed::Segment(id, body, now) => drop(store.put_segment(*id, body, *now).await?),
         Deed::Blobs(blobs, now) => store.put_blobs(blobs, *now).await?,
         Deed::Learn(key, value) => store.learn(key, value).await?,
+        Deed::Archive(kept) => {
+            let (trace, archive, now) = kept.as_ref();
+            store.journal().archive(trace, archive, *now).await?;
+        }
     }
     Ok(true)
 }

@@ -9,6 +9,7 @@
 //! was first wins. Figures are not kept here: whoever writes them tries again.
 
 mod backlog;
+mod looked_up;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -18,8 +19,10 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use self::backlog::{Backlog, Deed};
+use super::journal::Journal;
 use super::{
-    Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Memory, Moment, Store, StoreError,
+    Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Memory, Moment, Sessions, Store,
+    StoreError,
 };
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 
@@ -269,6 +272,14 @@ impl Store for Guarded {
             }
             self.ask(self.inner().blob(id)).await
         })
+    }
+
+    fn journal(&self) -> &dyn Journal {
+        self
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self
     }
 
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {

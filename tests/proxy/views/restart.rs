@@ -78,7 +78,9 @@ fn a_session_outlives_the_loss_of_the_whole_store() {
         assert!(entry.header("anthropic-beta").unwrap().contains(DROPS));
     }
     let retried = "longhaul_reactive_retries_total{outcome=\"retried\"}";
-    assert_eq!(proxy.metric(retried), None);
+    assert_eq!(proxy.metric(retried), Some(0.0));
+    let dropped = "longhaul_thinking_dropped_total{how=\"upstream\"}";
+    assert!(proxy.metric(dropped) > Some(0.0));
     // A count is of what would be sent.
     agent.user("How much?");
     let counted = agent.count(&proxy, "");

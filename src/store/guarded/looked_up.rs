@@ -1,0 +1,102 @@
+//! The journal and the sessions of a store that may go away.
+//!
+//! What a pass puts away is kept like the overlay that needs it, and put into the
+//! journal when that is back. Entries come from a feed that tries again by
+//! itself. Whoever looks something up is told that it is away.
+
+use super::Guarded;
+use super::backlog::Deed;
+use crate::engine::ids::{LineageId, Reference};
+use crate::store::journal::{
+    Archive, Branch, Entry, EntryRow, Extent, Forgotten, Journal, Kept, Listing, Match, Referred,
+    Scope, Trace,
+};
+use crate::store::sessions::{Behind, SessionRow};
+use crate::store::{Answer, MarkRow, Moment, Sessions};
+
+impl Journal for Guarded {
+    fn archive<'a>(
+        &'a self,
+        trace: &'a Trace,
+        archive: &'a Archive,
+        now: Moment,
+    ) -> Answer<'a, LineageId> {
+        let answer = self.inner().journal().archive(trace, archive, now);
+        Box::pin(self.keep(answer, async move |_| {
+            let deed = Deed::Archive(Box::new((trace.clone(), archive.clone(), now)));
+            Ok((trace.lineage, Some(deed)))
+        }))
+    }
+
+    fn append<'a>(
+        &'a self,
+        trace: &'a Trace,
+        entries: &'a [Entry],
+        now: Moment,
+    ) -> Answer<'a, u64> {
+        Box::pin(self.ask(self.inner().journal().append(trace, entries, now)))
+    }
+
+    fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {
+        Box::pin(self.ask(self.inner().journal().referred(reference)))
+    }
+
+    fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
+        Box::pin(self.ask(self.inner().journal().branch(id)))
+    }
+
+    fn children(&self, id: LineageId, behind: u32, limit: u32) -> Answer<'_, Vec<Branch>> {
+        Box::pin(self.ask(self.inner().journal().children(id, behind, limit)))
+    }
+
+    fn branches(&self, before: Option<Moment>, limit: u32) -> Answer<'_, Vec<Branch>> {
+        Box::pin(self.ask(self.inner().journal().branches(before, limit)))
+    }
+
+    fn matching<'a>(&'a self, scope: &'a Scope, terms: &'a [String]) -> Answer<'a, Vec<Match>> {
+        Box::pin(self.ask(self.inner().journal().matching(scope, terms)))
+    }
+
+    fn entries<'a>(&'a self, numbers: &'a [i64]) -> Answer<'a, Vec<EntryRow>> {
+        Box::pin(self.ask(self.inner().journal().entries(numbers)))
+    }
+
+    fn list<'a>(&'a self, scope: &'a Scope, listing: &'a Listing) -> Answer<'a, Vec<EntryRow>> {
+        Box::pin(self.ask(self.inner().journal().list(scope, listing)))
+    }
+
+    fn kept<'a>(
+        &'a self,
+        scope: &'a Scope,
+        messages: (u32, u32),
+        as_of: Option<u32>,
+    ) -> Answer<'a, Vec<Kept>> {
+        Box::pin(self.ask(self.inner().journal().kept(scope, messages, as_of)))
+    }
+
+    fn forget(&self, id: LineageId) -> Answer<'_, Forgotten> {
+        Box::pin(self.ask(self.inner().journal().forget(id)))
+    }
+
+    fn extent(&self) -> Answer<'_, Extent> {
+        Box::pin(self.ask(self.inner().journal().extent()))
+    }
+}
+
+impl Sessions for Guarded {
+    fn list(&self, behind: Option<Behind>, limit: u32) -> Answer<'_, Vec<SessionRow>> {
+        Box::pin(self.ask(self.inner().sessions().list(behind, limit)))
+    }
+
+    fn marks_of(&self, lineage: LineageId, limit: u32) -> Answer<'_, Vec<MarkRow>> {
+        Box::pin(self.ask(self.inner().sessions().marks_of(lineage, limit)))
+    }
+
+    fn named<'a>(&'a self, beginning: &'a str, limit: u32) -> Answer<'a, Vec<LineageId>> {
+        Box::pin(self.ask(self.inner().sessions().named(beginning, limit)))
+    }
+
+    fn forget(&self, lineage: LineageId) -> Answer<'_, u64> {
+        Box::pin(self.ask(self.inner().sessions().forget(lineage)))
+    }
+}
