@@ -219,7 +219,8 @@ fn tool_name(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn spoken(role: &str, blocks: Value) -> Spoken {
+    fn spoken(role: &str, blocks: impl Into<Value>) -> Spoken {
+        let blocks: Value = blocks.into();
         Spoken {
             message: json!({"role": role, "content": blocks}),
             at: None,

@@ -147,8 +147,9 @@ impl Views {
                     seed,
                     &[told_by_us(EntryKind::Summary, message, turn, &text)],
                 );
-                told.iter_mut()
-                    .for_each(|entry| entry.reference = reference);
+                for entry in &mut told {
+                    entry.reference = reference;
+                }
                 found.append(&mut told);
             }
             let last = count(recognised.len()).saturating_sub(1);

@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn only_tools_of_our_server_are_promised() {
-        let rows: [(&[&str], Option<(&str, &str)>); 7] = [
+        type Row<'a> = (&'a [&'a str], Option<(&'a str, &'a str)>);
+        let rows: [Row<'_>; 7] = [
             (&[], None),
             (&["recall", "expand"], None),
             (&["mcp__longhaul__recall"], None),
