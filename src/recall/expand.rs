@@ -1,8 +1,9 @@
 //! All of what a reference stands for, word for word, a page at a time.
 //!
 //! A reference that stands for a block leads to the message it stood in, as that
-//! was first put away: some clients clear old results themselves later on, and
-//! what is asked for is what was there before. Where the message is not kept the
+//! was when the conversation had come there, or as it was first put away: some
+//! clients clear old results themselves later on, and what is asked for is what
+//! was there before. Where the message is not kept the
 //! entry itself has the words, or a part of them.
 
 use super::content::Messages;
@@ -111,7 +112,7 @@ impl Recall {
             Some(_) => (messages.0, messages.0.saturating_add(1)),
             None => messages,
         };
-        let kept = self.messages(&scope, range, Some(0)).await?;
+        let kept = self.messages(&scope, range, Some(range.1)).await?;
         let page = match block {
             None => of_messages(reference, kept, number).await?,
             Some(block) => {
