@@ -57,14 +57,15 @@ pub const RETRIES: &[&str] = &["retried", "failed"];
 /// Who left thinking out.
 pub const DROPS: &[&str] = &["view", "upstream"];
 /// Where we failed and the request went on.
-pub const STAGES: &[&str] = &["store", "overlay", "render", "bug"];
+pub const STAGES: &[&str] = &["store", "overlay", "render", "journal", "bug"];
 /// Sizes of a conversation.
 pub const SIZES: &[&str] = &["original", "sent"];
 /// Parts of the time that upstream takes.
 pub const PHASES: &[&str] = &["first_byte", "total"];
 /// What the store is asked for.
 pub const OPERATIONS: &[&str] = &[
-    "blobs",
+    "append",
+    "archive",
     "collect",
     "commit",
     "learn",

@@ -183,8 +183,9 @@ pub trait Journal: Send + Sync {
         now: Moment,
     ) -> Answer<'a, LineageId>;
 
-    /// Appends entries and answers with how many were new. Not necessarily
-    /// durable.
+    /// Appends entries and answers with how many were new: not told yet by the
+    /// branch, nor by those it grew from where they have the message in common.
+    /// Not necessarily durable.
     fn append<'a>(&'a self, trace: &'a Trace, entries: &'a [Entry], now: Moment)
     -> Answer<'a, u64>;
 

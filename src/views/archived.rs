@@ -24,7 +24,8 @@ pub struct Archived(Mutex<HashMap<LineageId, Told>>);
 #[derive(Default, Clone)]
 struct Told {
     kept: Known,
-    fed: usize,
+    /// How many messages were told of, and the history up to there.
+    fed: Option<(usize, Swift)>,
 }
 
 /// The messages of a session that are kept as they are.
@@ -60,11 +61,15 @@ impl Archived {
     }
 
     /// The first message that was not told of; from now on all are.
-    pub fn fed(&self, lineage: LineageId, messages: usize) -> usize {
-        self.with(lineage, |told| {
-            // What is shorter is another branch, or the same again.
-            std::mem::replace(&mut told.fed, messages).min(messages)
-        })
+    pub fn fed(&self, lineage: LineageId, swifts: &[Swift]) -> usize {
+        let now = swifts.last().map(|last| (swifts.len(), *last));
+        let told = self.with(lineage, |told| std::mem::replace(&mut told.fed, now));
+        let goes_on = |(messages, end): &(usize, Swift)| {
+            let there = messages.checked_sub(1).and_then(|at| swifts.get(at));
+            there == Some(end)
+        };
+        // Of another branch under the same name all is told.
+        told.filter(goes_on).map_or(0, |(messages, _)| messages)
     }
 
     fn with<T>(&self, lineage: LineageId, act: impl FnOnce(&mut Told) -> T) -> T {

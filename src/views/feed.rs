@@ -18,6 +18,8 @@ use crate::store::{Moment, Store};
 
 /// The most bytes that wait, about.
 const ROOM: usize = 64 << 20;
+/// How often it is looked how large the journal is, at most.
+const MEASURED: Duration = Duration::from_mins(1);
 /// How long a journal that failed is left alone.
 const REST: Duration = Duration::from_secs(1);
 /// How long to wait for the rest when the process ends.
@@ -25,12 +27,36 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Entries that are appended at once: a batch must not hold others up.
 const BATCH: usize = 256;
 
+/// Items that are looked through for the one that another goes on from.
+const LOOKED_AT: usize = 1_024;
+
 /// What is to be written of a conversation.
 struct Item {
     trace: Trace,
     entries: Vec<Entry>,
     at: Moment,
     size: usize,
+}
+
+impl Item {
+    /// Whether another one tells more of the same place, or how the same
+    /// conversation went on from there.
+    fn is_followed_by(&self, other: &Self) -> bool {
+        let (here, next) = (self.trace.here, &other.trace);
+        let goes_on = next.here == here || next.from == Some(here);
+        goes_on && next.lineage == self.trace.lineage
+    }
+
+    /// Takes in how the conversation went on. What waits is told as one: the
+    /// journal may have heard in between where the conversation is now, and a
+    /// place on the way would look to it like another one's.
+    fn takes(&mut self, mut next: Self) {
+        next.trace.from = self.trace.from;
+        self.trace = next.trace;
+        self.entries.append(&mut next.entries);
+        self.at = next.at;
+        self.size += next.size;
+    }
 }
 
 #[derive(Default)]
@@ -79,12 +105,18 @@ impl Feed {
         let size = entries.iter().map(bytes).sum::<usize>() + 200;
         let mut waiting = self.waiting();
         waiting.size += size;
-        waiting.items.push_back(Item {
+        let item = Item {
             trace,
             entries,
             at,
             size,
-        });
+        };
+        let goes_on = |held: &&mut Item| held.is_followed_by(&item);
+        // Only the newest are looked through: others have been passed by.
+        match waiting.items.iter_mut().rev().take(LOOKED_AT).find(goes_on) {
+            Some(held) => held.takes(item),
+            None => waiting.items.push_back(item),
+        }
         let mut lost = 0;
         while waiting.size > ROOM && waiting.items.len() > 1 {
             let Some(oldest) = waiting.items.pop_front() else {
@@ -107,11 +139,18 @@ impl Feed {
     /// Writes what comes, until the feed is closed and everything is written.
     pub async fn run(self) {
         let mut failing = false;
+        let mut measured: Option<Instant> = None;
         loop {
             let Some(item) = self.next() else {
                 self.0.idle.notify_waiters();
                 if self.is_closed() {
                     return;
+                }
+                if measured.is_none_or(|at| at.elapsed() >= MEASURED) {
+                    measured = Some(Instant::now());
+                    if let Ok(extent) = self.0.store.journal().extent().await {
+                        self.0.metrics.journal_bytes(extent.bytes);
+                    }
                 }
                 self.0.wake.notified().await;
                 continue;
@@ -151,7 +190,14 @@ impl Feed {
     fn put_back(&self, item: Item) {
         let mut waiting = self.waiting();
         waiting.size += item.size;
-        waiting.items.push_front(item);
+        let goes_on = |held: &&mut Item| item.is_followed_by(held);
+        match waiting.items.iter_mut().find(goes_on) {
+            Some(held) => {
+                let next = std::mem::replace(held, item);
+                held.takes(next);
+            }
+            None => waiting.items.push_front(item),
+        }
     }
 
     fn is_closed(&self) -> bool {

@@ -167,7 +167,7 @@ impl Views {
             return;
         };
         let recognised = prepared.recognised.clone();
-        let from = self.archived.fed(prepared.lineage, recognised.len());
+        let from = self.archived.fed(prepared.lineage, &recognised.swifts);
         let (feed, at) = (self.feed.clone(), self.now());
         let work = move || {
             let conversation = recognised.conversation();

@@ -30,6 +30,12 @@ impl Views {
         if let Err(fault) = self.try_pass(prepared, asked).await {
             self.metrics.fail_open(fault.stage());
             tracing::error!(error = %fault, "a pass failed, the view stays as it is");
+            // What upstream would refuse is made smaller for once: nothing can
+            // be made to last while nothing can be written.
+            let model = &prepared.recognised.facts.model;
+            if prepared.may_pass && prepared.sent.tokens > self.room(model) {
+                self.reduce_once(prepared).await;
+            }
         }
     }
 
@@ -146,6 +152,14 @@ impl Views {
             session = %prepared.lineage,
             "the journal cannot be written, and the request no longer fits: what it leaves out is not recorded and cannot be recalled"
         );
+        // A summary that says where its messages are would promise them.
+        let ready = ready.filter(|(finished, _)| finished.reference().is_none());
+        let of = |checked: &Checked| {
+            let taken = checked.draft.freed.summed_up.is_some();
+            ready
+                .filter(|_| taken)
+                .map(|(finished, _)| finished.clone())
+        };
         let again = self.consider(prepared, asked, None, ready).await?;
         Ok(again.map(|(checked, _turn)| {
             let summary = of(&checked);

@@ -204,7 +204,12 @@ impl Views {
             Rung::Bare => {
                 prepared.bare = true;
                 let bare = bared(prepared).ok_or(Fault::Bug("no thinking"))?;
-                self.archive(prepared, &[], None).await?;
+                if let Err(fault) = self.archive(prepared, &[], None).await {
+                    // A request that is refused is worse than thinking that is
+                    // not recorded.
+                    self.metrics.fail_open("journal");
+                    tracing::error!(error = %fault, session = %prepared.lineage, "the journal cannot be written: thinking that is left out is not recorded");
+                }
                 let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
                 let stored = bare.store(place);
                 let (id, bytes) = stored.ok_or(Fault::Bug("an overlay cannot be stored"))?;

@@ -65,7 +65,10 @@ impl Views {
             figures,
             view: None,
         };
-        let forked = standing.is_some_and(|standing| has_moved_on(&recognised, standing));
+        let forked = match standing {
+            Some(standing) => self.is_forked(&recognised, standing).await,
+            None => false,
+        };
         let lineage = standing.filter(|_| !forked).map(|s| s.lineage);
         let lineage = lineage.unwrap_or_else(|| LineageId::beginning(last.as_bytes()));
         let from = standing.map(|standing| (standing.messages, standing.view));
@@ -124,6 +127,27 @@ impl Views {
             crowded,
             begun,
             recognised,
+        })
+    }
+
+    /// Whether another conversation has grown from the same place before: this
+    /// one is a fork, and a session of its own. This process knows it of places
+    /// where it has been; of others the store tells, by a mark of the session's
+    /// that is farther on and so stands in another history.
+    async fn is_forked(&self, recognised: &Recognised, standing: &Standing) -> bool {
+        if standing.messages >= recognised.len() {
+            return false;
+        }
+        let known = recognised.known.as_ref();
+        let here = known.filter(|(at, _)| at + 1 == standing.messages);
+        if here.is_some_and(|(_, place)| place.moved_on || place.mark.is_some()) {
+            return here.is_some_and(|(_, place)| place.moved_on);
+        }
+        let marks = self.store.sessions().marks_of(standing.lineage, 1);
+        let newest = self.timed("marks", marks).await;
+        newest.is_ok_and(|marks| {
+            let mut marks = marks.iter();
+            marks.any(|mark| mark.messages as usize > standing.messages)
         })
     }
 
@@ -209,15 +233,6 @@ impl Views {
             base: now.sizes().map_or(0, |(_, view)| view.base.raw.total()),
         }
     }
-}
-
-/// Whether another conversation has grown from the same place before: this one
-/// is a fork, and a session of its own.
-fn has_moved_on(recognised: &Recognised, standing: &Standing) -> bool {
-    recognised.known.as_ref().is_some_and(|(at, place)| {
-        let grows = standing.messages < recognised.len();
-        place.moved_on && grows && at + 1 == standing.messages
-    })
 }
 
 /// Tells the fields, besides system and tools, that a cache goes by.

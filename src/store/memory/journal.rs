@@ -85,10 +85,32 @@ impl All {
         None
     }
 
+    /// Whether a branch tells it that this one grew from, where they have the
+    /// message in common.
+    fn is_told(&self, id: LineageId, entry: &Entry) -> bool {
+        let parent = |id: LineageId| self.tree.branches.get(&id)?.branch.parent;
+        let mut next = parent(id);
+        let mut seen = HashSet::from([id]);
+        while let Some((id, common)) = next.filter(|(id, _)| seen.insert(*id)) {
+            if entry.message >= common {
+                return false;
+            }
+            let held = self.tree.branches.get(&id);
+            if held.is_some_and(|held| held.keys.contains(&key(entry))) {
+                return true;
+            }
+            next = parent(id);
+        }
+        false
+    }
+
     fn append(&mut self, trace: &Trace, entries: Vec<(Entry, u64)>, now: Moment) -> u64 {
         let id = self.tree.settle(trace, now);
         let mut new = 0;
         for (mut entry, size) in entries {
+            if self.is_told(id, &entry) {
+                continue;
+            }
             let Some(held) = self.tree.branches.get_mut(&id) else {
                 continue;
             };

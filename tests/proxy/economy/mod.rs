@@ -16,7 +16,7 @@ mod in_journal;
 mod judge;
 mod play;
 mod policy;
-mod session;
+pub mod session;
 mod setting;
 mod text;
 

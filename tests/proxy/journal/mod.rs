@@ -1,8 +1,18 @@
 //! What views have left out, asked back: by a model, by an operator.
 
+mod lost;
+mod player;
+mod promised;
+mod returned;
+mod stock;
+
 mod api;
 mod cli;
 mod client;
+mod due;
+mod fed;
 mod hostile;
-mod stock;
+mod nothing_gone;
 mod tools;
+mod trouble;
+mod wording;

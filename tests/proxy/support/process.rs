@@ -2,7 +2,17 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+
+/// Who has no rights.
+pub const NOBODY: u32 = 65_534;
+
+/// Whether nothing can be forbidden to this process.
+pub fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0)
+}
 
 /// A running proxy; ends when dropped.
 pub struct Process {
@@ -18,8 +28,32 @@ impl Process {
     }
 
     pub fn with_listener(listen: &str, upstream: &str, variables: &[(&str, &str)]) -> Self {
+        let command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        Self::by(command, listen, upstream, variables)
+    }
+
+    /// One that is not killed by the signal that tells of a file that may not
+    /// grow: to it that is a write that fails, as on a full disk.
+    pub fn on_a_small_disk(upstream: &str, variables: &[(&str, &str)]) -> Self {
+        let mut command = Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_longhaul");
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", program]);
+        Self::by(command, "127.0.0.1:0", upstream, variables)
+    }
+
+    /// One that has no rights but those that anybody has, where this process has
+    /// more.
+    pub fn as_nobody(upstream: &str, variables: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Self::by(command, "127.0.0.1:0", upstream, variables)
+    }
+
+    fn by(mut command: Command, listen: &str, upstream: &str, variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        let mut child = command
             .args(["--listen", listen, "--upstream", upstream])
             .env("LONGHAUL_DATA_DIR", folder.path())
             .envs(variables.iter().copied())

@@ -86,6 +86,19 @@ impl Proxy {
         proxy
     }
 
+    /// In front of `upstream`, on a store of the test's own, by a clock that a
+    /// test can move.
+    pub fn on_time(
+        store: Arc<dyn Store>,
+        upstream: &str,
+        file: &str,
+        folder: &Path,
+        clock: Clock,
+    ) -> Self {
+        let config = Self::config(upstream, file, folder);
+        Self::start_with(config, clock, Some(store), None)
+    }
+
     fn start(config: Config, clock: Clock) -> Self {
         Self::start_with(config, clock, None, None)
     }

@@ -43,7 +43,8 @@ const FLOWN: Values = Of(&[
     "still_too_large",
 ]);
 const OPERATION: Values = Of(&[
-    "blobs",
+    "append",
+    "archive",
     "collect",
     "commit",
     "learn",
@@ -174,12 +175,16 @@ pub const METRICS: &[Metric] = &[
     ("journal_bytes", "gauge", &[]),
     ("journal_appends_total", "counter", &[]),
     ("recalls_total", "counter", &[]),
+    ("handoffs_due_total", "counter", &[]),
     ("store_seconds", "histogram", &[("op", OPERATION)]),
     ("store_errors_total", "counter", &[("op", OPERATION)]),
     (
         "fail_open_total",
         "counter",
-        &[("stage", Of(&["store", "overlay", "render", "bug"]))],
+        &[(
+            "stage",
+            Of(&["store", "overlay", "render", "journal", "bug"]),
+        )],
     ),
     ("requests_in_flight", "gauge", &[]),
     ("buffered_bytes", "gauge", &[]),

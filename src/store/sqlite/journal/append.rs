@@ -1,12 +1,12 @@
 //! Appending entries, with the words they are found by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Error, Row};
 
 use super::Journal;
-use super::branches::settle;
+use super::branches::{Numbered, settle};
 use super::many::Rows;
 use super::pieces::link;
 use super::search::word_of;
@@ -23,6 +23,16 @@ const APPEND: &str = "INSERT INTO entries (branch, message, block, kind, part, t
     text, blob, first, behind, bytes, reference, at, size) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
     ON CONFLICT (branch, message, block, kind, part) DO NOTHING RETURNING number";
+
+/// What the branches tell that this one grew from, as far as it has them in
+/// common.
+const TOLD: &str = "WITH RECURSIVE line (branch, before, step) AS (\
+        SELECT ?1, 4294967295, 0 UNION ALL \
+        SELECT b.parent, min(line.before, b.common), line.step + 1 \
+        FROM line JOIN branches b ON b.number = line.branch \
+        WHERE b.parent IS NOT NULL AND line.step < 1000) \
+    SELECT e.message, e.block, e.kind, e.part FROM line CROSS JOIN entries e \
+    ON e.branch = line.branch WHERE line.step > 0 AND e.message < line.before";
 
 const WORDS: Rows = Rows {
     before: "INSERT INTO words (rowid, line) VALUES",
@@ -52,13 +62,45 @@ impl Journal {
         self.lane
             .run(Purpose::Plain, async move |connection| {
                 let mut transaction = connection.begin_with(BEGIN).await?;
-                let branch = settle(&mut transaction, &trace, now).await?.number;
-                let new = append(&mut transaction, branch, &lines, now).await?;
+                let settled = settle(&mut transaction, &trace, now).await?;
+                let lines = unknown(&mut transaction, &settled, lines).await?;
+                let new = append(&mut transaction, settled.number, &lines, now).await?;
                 transaction.commit().await?;
                 Ok(new)
             })
             .await
     }
+}
+
+/// Without those that the branches tell which this one grew from, as far as it
+/// has them in common.
+async fn unknown(
+    connection: &mut SqliteConnection,
+    settled: &Numbered,
+    mut lines: Vec<Line>,
+) -> Result<Vec<Line>, Error> {
+    let common = settled.branch.parent.map_or(0, |(_, common)| common);
+    if lines.iter().all(|line| line.entry.message >= common) {
+        return Ok(lines);
+    }
+    let mut told = HashSet::new();
+    let rows = sqlx::query(TOLD).bind(settled.number);
+    for row in rows.fetch_all(connection).await? {
+        let kind: String = row.try_get(2)?;
+        told.insert((row.try_get(0)?, row.try_get(1)?, kind, row.try_get(3)?));
+    }
+    lines.retain(|line| {
+        let Entry {
+            message,
+            block,
+            kind,
+            part,
+            ..
+        } = &line.entry;
+        let key: (u32, u32, String, u32) = (*message, *block, kind.name().to_owned(), *part);
+        !told.contains(&key)
+    });
+    Ok(lines)
 }
 
 fn line(entry: &Entry) -> Result<Line, StoreError> {
