@@ -5,7 +5,7 @@
 //! once in all recordings, by a fixed rule and a fixed seed, and each is asked
 //! for in three ways: by itself, by the words it is made of, and by the two
 //! rarest plain words near it. Found means: the entry that holds it is among the
-//! first five. How often that is so is printed, in the session alone and with
+//! first five. Some of the recordings do for every day. How often that is so is printed, in the session alone and with
 //! all sessions in one index.
 //!
 //! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
@@ -32,6 +32,8 @@ use longhaul::engine::recall::text;
 use longhaul::engine::{archive, stub};
 use longhaul::wire::body::Body;
 
+/// How many recordings are taken where not all are.
+const PART: usize = 4;
 /// How many identifiers are asked for.
 const SAMPLE: usize = 200;
 /// How many candidates are looked at, and how many results.
@@ -146,6 +148,9 @@ impl<'h> Index<'h> {
     }
 }
 
+/// A session, an entry of it, and where in its text.
+type Place = (usize, usize, usize);
+
 /// Whether a word is made of at least two words, as identifiers are.
 fn is_identifier(word: &str) -> bool {
     let parts = words_of(word);
@@ -218,9 +223,13 @@ fn an_identifier_is_found_by_itself_and_by_its_words() {
     let mut recordings: Vec<PathBuf> = recordings.map(|entry| entry.unwrap().path()).collect();
     recordings.retain(|path| path.join("messages.jsonl").exists());
     recordings.sort();
+    if std::env::var_os("LONGHAUL_RECALL").is_none() {
+        recordings.truncate(PART);
+        println!("the first {PART} recordings; LONGHAUL_RECALL=all takes all");
+    }
     let sessions: Vec<Vec<Held>> = recordings.iter().map(|path| everything(path)).collect();
     // Where each identifier stands, and how often, in whatever case.
-    let mut counts: BTreeMap<String, (usize, Option<(usize, usize, usize)>)> = BTreeMap::new();
+    let mut counts: BTreeMap<String, (usize, Option<Place>)> = BTreeMap::new();
     for (session, held) in sessions.iter().enumerate() {
         for (number, held) in held.iter().enumerate() {
             each(&held.text, |found| {
@@ -235,7 +244,7 @@ fn an_identifier_is_found_by_itself_and_by_its_words() {
         }
     }
     let once = counts.into_values().filter(|(count, _)| *count == 1);
-    let mut places: Vec<(usize, usize, usize)> = once.filter_map(|(_, place)| place).collect();
+    let mut places: Vec<Place> = once.filter_map(|(_, place)| place).collect();
     places.sort_unstable();
     fastrand::Rng::with_seed(11).shuffle(&mut places);
     println!(
@@ -245,7 +254,11 @@ fn an_identifier_is_found_by_itself_and_by_its_words() {
         places.len()
     );
     places.truncate(SAMPLE);
-    assert_eq!(places.len(), SAMPLE);
+    assert!(
+        places.len() >= SAMPLE.min(50 * sessions.len() / PART),
+        "{}",
+        places.len()
+    );
     let alone: Vec<Index<'_>> = sessions
         .iter()
         .map(|held| Index::new(held.iter()))
@@ -306,7 +319,7 @@ fn an_identifier_is_found_by_itself_and_by_its_words() {
         );
     }
     for how in ["1 by itself", "2 by its words"] {
-        let [of, one, ..] = table[how];
-        assert!(one * 100 >= of * 95, "{how}: {one} of {of}");
+        let [of, found, ..] = table[how];
+        assert!(found * 100 >= of * 95, "{how}: {found} of {of}");
     }
 }
