@@ -213,6 +213,17 @@ fn neighbours(text: &str, at: usize, index: &Index<'_>, but: &[String]) -> Optio
     Some(format!("{one} {other}"))
 }
 
+/// All of the recordings, or enough of them.
+fn chosen(mut recordings: Vec<PathBuf>) -> Vec<PathBuf> {
+    recordings.retain(|path| path.join("messages.jsonl").exists());
+    recordings.sort();
+    if std::env::var_os("LONGHAUL_RECALL").is_none() {
+        recordings.truncate(PART);
+        println!("the first {PART} recordings; LONGHAUL_RECALL=all takes all");
+    }
+    recordings
+}
+
 #[test]
 fn an_identifier_is_found_by_itself_and_by_its_words() {
     let folder = folder();
@@ -220,13 +231,7 @@ fn an_identifier_is_found_by_itself_and_by_its_words() {
         println!("no recordings in {}: skipped", folder.display());
         return;
     };
-    let mut recordings: Vec<PathBuf> = recordings.map(|entry| entry.unwrap().path()).collect();
-    recordings.retain(|path| path.join("messages.jsonl").exists());
-    recordings.sort();
-    if std::env::var_os("LONGHAUL_RECALL").is_none() {
-        recordings.truncate(PART);
-        println!("the first {PART} recordings; LONGHAUL_RECALL=all takes all");
-    }
+    let recordings = chosen(recordings.map(|entry| entry.unwrap().path()).collect());
     let sessions: Vec<Vec<Held>> = recordings.iter().map(|path| everything(path)).collect();
     // Where each identifier stands, and how often, in whatever case.
     let mut counts: BTreeMap<String, (usize, Option<Place>)> = BTreeMap::new();
