@@ -134,7 +134,7 @@ impl Sums {
 struct Pass {
     /// Without it the hard limit would have been passed soon.
     needed: bool,
-    /// Dollars that it saved until the next one, or to the end.
+    /// Dollars that it saved to the end: what it removed stays removed.
     saved: f64,
     /// Dollars that it cost at once.
     cost: f64,
@@ -163,15 +163,22 @@ impl Pass {
             .clone()
             .take(WITHIN)
             .any(|(_, (alone, _))| grown(alone) > hard_at);
-        let until = rest.take_while(|(ahead, (_, with))| *ahead == 0 || with.pass.is_empty());
-        let (mut saved, mut cost, mut served) = (-summaries, summaries, 0);
-        for (ahead, (alone, with)) in until {
-            let spared = unpassed(alone, grown(alone), model) - with.dollars;
-            saved += spared;
+        let until = rest
+            .clone()
+            .take_while(|(ahead, (_, with))| *ahead == 0 || with.pass.is_empty());
+        let served = until.count();
+        let (mut removed, mut saved, mut cost) = (0, -summaries, summaries);
+        for (ahead, (alone, with)) in rest {
+            let sent = with.tokens.prompt();
             if ahead == 0 {
+                removed = grown(alone).saturating_sub(sent);
+                let spared = unpassed(alone, grown(alone), model) - with.dollars;
+                saved += spared;
                 cost += (-spared).max(0.0);
+            } else {
+                let longer = unpassed(alone, sent + removed, model);
+                saved += longer - unpassed(alone, sent, model);
             }
-            served += 1;
         }
         Self {
             needed,

@@ -81,12 +81,24 @@ fn a_pass_is_right_if_it_was_needed_soon_or_if_it_paid() {
 #[test]
 fn the_limit_counts_only_within_the_next_requests() {
     let mut with = growing(3);
+    // So dear that it cannot pay.
+    with[2].summaries = 50.0;
     with.push(rewritten(30_000, 30_000));
     with.extend(growing(WITHIN as u64 + 5));
     let alone = growing(WITHIN as u64 + 9);
     let at_the_end = 50_000 + (WITHIN as u64 + 4) * 1_000;
     assert_eq!(sums(alone.clone(), with.clone(), at_the_end).passes, (1, 0));
     assert_eq!(sums(alone, with, at_the_end - 2_000).passes, (1, 1));
+}
+
+#[test]
+fn what_a_pass_removed_is_saved_beyond_the_next_one() {
+    let mut with = growing(3);
+    with.push(rewritten(30_000, 10_000));
+    with.push(rewritten(30_000, 1_000));
+    with.extend((1..40).map(|at| warm(30_000 + at * 1_000)));
+    let sums = sums(growing(44), with, 1_000_000);
+    assert_eq!(sums.passes, (2, 2));
 }
 
 #[test]
