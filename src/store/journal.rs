@@ -175,7 +175,7 @@ pub trait Journal: Send + Sync {
     /// `now`; a message that is kept already with the same parts is not kept
     /// again, and one with other parts is kept beside it, so that both states of
     /// the history can be rebuilt: it counts from `trace.here` on, the first one
-    /// from the start.
+    /// that the conversation has from the start.
     fn archive<'a>(
         &'a self,
         trace: &'a Trace,

@@ -3,7 +3,9 @@
 //! A pass puts a whole history away, but most of it was put away by the one
 //! before; and of each turn only what is new is told. What is remembered here
 //! only saves work: to tell the journal something twice changes nothing, so it
-//! may be forgotten at any time. A message may change its bytes without changing
+//! may be forgotten at any time. What is kept is kept in a branch of the journal,
+//! and in another one of the same session, or in one that was forgotten and begins
+//! anew, it is not. A message may change its bytes without changing
 //! what it says, where a cache mark moves: one that has a mark, or had one, is
 //! put away again.
 
@@ -11,8 +13,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::recognise::Recognised;
-use crate::engine::ids::LineageId;
+use crate::engine::ids::{ChainHash, LineageId};
 use crate::engine::swift::Swift;
+use crate::store::Moment;
 
 /// The most sessions that are remembered.
 const SESSIONS: usize = 4_096;
@@ -24,19 +27,32 @@ pub struct Archived(Mutex<HashMap<LineageId, Told>>);
 #[derive(Default, Clone)]
 struct Told {
     kept: Known,
+    /// The place at which it was put away last, or was to be.
+    place: Option<(usize, Swift, ChainHash)>,
     /// How many messages were told of, and the history up to there.
     fed: Option<(usize, Swift)>,
 }
 
-/// The messages of a session that are kept as they are.
+/// A branch of the journal, and when it began.
+pub type Home = (LineageId, Moment);
+
+/// The messages of a session that are kept as they are, and where.
 #[derive(Debug, Default, Clone)]
-pub struct Known(Arc<Vec<Option<Swift>>>);
+pub struct Known {
+    messages: Arc<Vec<Option<Swift>>>,
+    home: Option<Home>,
+}
 
 impl Known {
     /// Whether a message is kept with these very bytes.
     pub fn has(&self, recognised: &Recognised, at: usize) -> bool {
-        let held = self.0.get(at).copied().flatten();
+        let held = self.messages.get(at).copied().flatten();
         held.is_some() && held == plain(recognised, at)
+    }
+
+    /// Whether it holds there: it is about this branch, or about nothing.
+    pub fn holds_in(&self, home: Option<Home>) -> bool {
+        self.messages.is_empty() || (home.is_some() && self.home == home)
     }
 }
 
@@ -54,10 +70,28 @@ impl Archived {
     }
 
     /// All of a history is kept now.
-    pub fn note(&self, lineage: LineageId, recognised: &Recognised) {
+    pub fn note(&self, lineage: LineageId, recognised: &Recognised, home: Option<Home>) {
         let kept = (0..recognised.len()).map(|at| plain(recognised, at));
-        let kept = Known(Arc::new(kept.collect()));
+        let kept = Known {
+            messages: Arc::new(kept.collect()),
+            home,
+        };
         self.with(lineage, |told| told.kept = kept);
+    }
+
+    /// A history is about to be put away.
+    pub fn comes_to(&self, lineage: LineageId, recognised: &Recognised) {
+        let end = recognised.swifts.last().zip(recognised.last());
+        let place = end.map(|(swift, hash)| (recognised.len(), *swift, hash));
+        self.with(lineage, |told| told.place = place);
+    }
+
+    /// The place at which a history was put away last, and its messages, whether
+    /// or not anything came of it afterwards.
+    pub fn place(&self, lineage: LineageId, swifts: &[Swift]) -> Option<(usize, ChainHash)> {
+        let (messages, end, hash) = self.held().get(&lineage)?.place?;
+        let there = swifts.get(messages.checked_sub(1)?);
+        (there == Some(&end)).then_some((messages, hash))
     }
 
     /// The first message that was not told of; from now on all are.

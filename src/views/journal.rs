@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::archived::{Home, Known};
 use super::prepare::Prepared;
 use super::{Fault, Views};
 use crate::compactor::errand::Finished;
@@ -72,14 +73,32 @@ impl Views {
         if !self.config.journal.enabled {
             return Ok(());
         }
-        let trace = trace(prepared).ok_or(Fault::Bug("no chain"))?;
-        let promises = evicted
-            .iter()
-            .map(promise)
-            .chain(summary.and_then(promised_by))
-            .collect();
+        let trace = self.trace(prepared).ok_or(Fault::Bug("no chain"))?;
+        let promises = evicted.iter().map(promise);
+        let promises: Vec<Promise> = promises.chain(summary.and_then(promised_by)).collect();
+        let lineage = prepared.lineage;
+        self.archived.comes_to(lineage, &prepared.recognised);
+        let known = self.archived.known(lineage);
+        let home = self.put_away(prepared, &trace, promises.clone(), known.clone());
+        let mut home = home.await?;
+        if !known.holds_in(home) {
+            // What was thought to be kept is kept elsewhere, or was forgotten.
+            let whole = Known::default();
+            home = self.put_away(prepared, &trace, promises, whole).await?;
+        }
+        self.archived.note(lineage, &prepared.recognised, home);
+        Ok(())
+    }
+
+    /// Puts away what is not known to be kept, and tells where.
+    async fn put_away(
+        &self,
+        prepared: &Prepared,
+        trace: &Trace,
+        promises: Vec<Promise>,
+        known: Known,
+    ) -> Result<Option<Home>, Fault> {
         let recognised = prepared.recognised.clone();
-        let known = self.archived.known(prepared.lineage);
         let tenant = trace.tenant;
         let packed = super::compute(recognised.bytes.len() * 2, "archive", move || {
             let conversation = recognised.conversation();
@@ -113,10 +132,33 @@ impl Views {
         });
         let packed = packed.await?;
         let journal = self.store.journal();
-        let put = journal.archive(&trace, &packed, self.now());
-        self.timed("archive", put).await?;
-        self.archived.note(prepared.lineage, &prepared.recognised);
-        Ok(())
+        let put = journal.archive(trace, &packed, self.now());
+        let branch = self.timed("archive", put).await?;
+        let branch = self.timed("branch", journal.branch(branch)).await?;
+        Ok(branch.map(|branch| (branch.id, branch.began_at)))
+    }
+
+    /// Which conversation it is, for the journal. It goes on from the place that
+    /// the journal has heard of last.
+    fn trace(&self, prepared: &Prepared) -> Option<Trace> {
+        let recognised = &prepared.recognised;
+        let grew = prepared.grew_from.and_then(|messages| {
+            let hash = recognised.hash_at(messages.checked_sub(1)?)?;
+            Some((messages, hash))
+        });
+        let told = self.archived.place(prepared.lineage, &recognised.swifts);
+        let told = told.filter(|(messages, _)| *messages < recognised.len());
+        let from = grew
+            .into_iter()
+            .chain(told)
+            .max_by_key(|(messages, _)| *messages);
+        Some(Trace {
+            tenant: chain::start(&recognised.tenant),
+            lineage: prepared.lineage,
+            label: prepared.label.clone(),
+            from: from.map(|(messages, hash)| (hash, count(messages))),
+            here: (recognised.last()?, count(recognised.len())),
+        })
     }
 
     /// Lets what a pass left out be found, in the background.
@@ -130,7 +172,9 @@ impl Views {
         if !self.config.journal.enabled {
             return;
         }
-        let Some(trace) = trace(prepared) else { return };
+        let Some(trace) = self.trace(prepared) else {
+            return;
+        };
         let recognised = prepared.recognised.clone();
         let (feed, at) = (self.feed.clone(), self.now());
         let summary = summary.and_then(|finished| {
@@ -163,7 +207,7 @@ impl Views {
     /// Tells the journal what is new in a conversation.
     pub(super) fn feed_turn(&self, prepared: &Prepared) {
         let goes_on = prepared.remembers && self.config.journal.enabled;
-        let Some(trace) = trace(prepared).filter(|_| goes_on) else {
+        let Some(trace) = self.trace(prepared).filter(|_| goes_on) else {
             return;
         };
         let recognised = prepared.recognised.clone();
@@ -177,22 +221,6 @@ impl Views {
         };
         self.tasks.spawn_blocking_on(work, &self.background);
     }
-}
-
-/// Which conversation it is, for the journal.
-fn trace(prepared: &Prepared) -> Option<Trace> {
-    let recognised = &prepared.recognised;
-    let from = prepared.grew_from.and_then(|messages| {
-        let hash = recognised.hash_at(messages.checked_sub(1)?)?;
-        Some((hash, count(messages)))
-    });
-    Some(Trace {
-        tenant: chain::start(&recognised.tenant),
-        lineage: prepared.lineage,
-        label: prepared.label.clone(),
-        from,
-        here: (recognised.last()?, count(recognised.len())),
-    })
 }
 
 /// What a pass has left out, as entries.

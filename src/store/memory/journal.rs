@@ -28,9 +28,11 @@ impl All {
         let id = self.tree.settle(trace, now);
         let here = trace.here.1;
         for (kept, message) in messages {
-            if self.state_of(id, kept.message, here) == Some(&message.folded) {
+            let known = self.state_of(id, kept.message, here);
+            if known == Some(&message.folded) {
                 continue;
             }
+            let inherited = known.is_some();
             for blob in &kept.blobs {
                 self.tree.link(id, *blob, kept.message);
             }
@@ -38,7 +40,8 @@ impl All {
                 continue;
             };
             let versions = (kept.message, 0)..=(kept.message, u32::MAX);
-            let first = held.messages.range(versions).next().is_none();
+            // What another branch has kept of it counts until here.
+            let first = !inherited && held.messages.range(versions).next().is_none();
             let since = if first { 0 } else { here };
             held.size += message.size;
             if let Some(replaced) = held.messages.insert((kept.message, since), message) {

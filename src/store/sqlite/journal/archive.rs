@@ -120,7 +120,9 @@ async fn keep(
             *first = kept.message.min(*first);
         }
         let own = states.own.entry(kept.message).or_default();
-        let since = if own.is_empty() { 0 } else { here };
+        // What another branch has kept of it counts until here.
+        let is_first = own.is_empty() && !states.parts.contains_key(&kept.message);
+        let since = if is_first { 0 } else { here };
         let size = number(room::message(&kept, parts.len()));
         room += size - own.insert(since, size).unwrap_or(0);
         states.parts.insert(kept.message, parts.clone());
