@@ -108,7 +108,7 @@ pub fn renew(branch: &mut Branch, trace: &Trace, now: Moment) {
 }
 
 /// What a client calls a session, as far as it can be shown on a line.
-fn label(trace: &Trace) -> Option<String> {
+pub fn label(trace: &Trace) -> Option<String> {
     let label = trace.label.as_deref()?;
     let shown = label.chars().filter(|letter| !letter.is_control());
     let label: String = shown.take(LABEL).collect();

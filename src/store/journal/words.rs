@@ -5,6 +5,11 @@
 //! in one home and not in another. So every home keeps and looks for the same
 //! words, and the rest are as if they were not there.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::Match;
+
 /// The most bytes of a word.
 const BYTES: usize = 64;
 
@@ -21,6 +26,23 @@ pub fn is_word(word: &str) -> bool {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || !byte.is_ascii()
     };
     !word.is_empty() && word.len() <= BYTES && word.bytes().all(plain) && !is_reserved(word)
+}
+
+/// The newest entries of each word, given by its bit, as entries with their words.
+pub fn merged(of_word: HashMap<u32, Vec<i64>>) -> Vec<Match> {
+    let mut found: HashMap<i64, u32> = HashMap::new();
+    for (bit, mut numbers) in of_word {
+        numbers.sort_unstable_by_key(|number| Reverse(*number));
+        for number in numbers.into_iter().take(NEWEST) {
+            *found.entry(number).or_default() |= 1 << bit;
+        }
+    }
+    let found = found.into_iter();
+    let mut found: Vec<_> = found
+        .map(|(number, terms)| Match { number, terms })
+        .collect();
+    found.sort_unstable_by_key(|found| Reverse(found.number));
+    found
 }
 
 /// `zz` and 32 hexadecimal digits, whatever follows.

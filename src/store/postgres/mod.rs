@@ -8,12 +8,14 @@
 mod ask;
 mod collect;
 mod desk;
+mod journal;
 mod lane;
 mod leases;
 mod open;
 mod pieces;
 mod rows;
 mod schema;
+mod sessions;
 mod state;
 mod trouble;
 mod write;
@@ -24,16 +26,12 @@ use std::time::Duration;
 
 use self::lane::Lane;
 use super::journal::Journal;
-use super::{
-    Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Memory, Moment, Sessions, Store,
-};
+use super::{Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Moment, Sessions, Store};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 
 /// The store; made by [`open()`].
 struct PostgresStore {
     lane: Lane,
-    /// The journal, until it has tables of its own.
-    memory: Memory,
 }
 
 impl Store for PostgresStore {
@@ -91,11 +89,11 @@ impl Store for PostgresStore {
     }
 
     fn journal(&self) -> &dyn Journal {
-        self.memory.journal()
+        self
     }
 
     fn sessions(&self) -> &dyn Sessions {
-        self.memory.sessions()
+        self
     }
 
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {

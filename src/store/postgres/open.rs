@@ -18,7 +18,6 @@ use sqlx::postgres::PgConnectOptions;
 use super::PostgresStore;
 use super::lane::Lane;
 use super::trouble::Trouble;
-use crate::store::Memory;
 use crate::store::{Opened, Report, StoreError};
 
 /// How long a database that does not answer is waited for.
@@ -65,10 +64,7 @@ pub async fn open(url: &str, connections: u32, timeout: Duration) -> Result<Open
     }
     reports.iter().for_each(Report::log);
     Ok(Opened {
-        store: Arc::new(PostgresStore {
-            lane,
-            memory: Memory::new(),
-        }),
+        store: Arc::new(PostgresStore { lane }),
         reports,
     })
 }

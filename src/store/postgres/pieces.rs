@@ -91,23 +91,26 @@ impl PostgresStore {
         if blobs.is_empty() {
             return Ok(());
         }
-        // Everybody goes in the same order, so nobody waits for each other.
-        let mut new: Vec<_> = blobs.iter().collect();
-        new.sort_unstable_by_key(|(id, _)| *id);
-        new.dedup_by_key(|(id, _)| *id);
+        let new = self.missing(blobs, now).await?;
+        for rows in pack_all(new, now).await? {
+            self.put(&rows).await?;
+        }
+        Ok(())
+    }
+
+    /// Those that are not there yet; the others are young again.
+    pub(super) async fn missing(
+        &self,
+        blobs: &[(BlobId, Vec<u8>)],
+        now: Moment,
+    ) -> Result<Vec<(BlobId, Vec<u8>)>, StoreError> {
+        let mut new = once(blobs);
         let mut present = HashSet::new();
         for batch in new.chunks(BATCH) {
             present.extend(self.touch(batch, now).await?);
         }
         new.retain(|(id, _)| !present.contains(id));
-        let new: Vec<_> = new.into_iter().cloned().collect();
-        // Packing takes longer than anything else here: away from the streams.
-        let packing = tokio::task::spawn_blocking(move || messages(&new, now));
-        let messages = packing.await.map_err(|_| nothing())?;
-        for rows in messages? {
-            self.put(&rows).await?;
-        }
-        Ok(())
+        Ok(new.into_iter().cloned().collect())
     }
 
     /// Those that are there already, which are now young again.
@@ -129,12 +132,9 @@ impl PostgresStore {
         self.lane.ask(Purpose::Durable, &sql, read).await
     }
 
-    async fn put(&self, rows: &[String]) -> Result<(), StoreError> {
-        let sql = format!(
-            "INSERT INTO longhaul.blobs AS held (id, used_at, size, body) VALUES {} \
-             ON CONFLICT (id) DO UPDATE SET used_at = greatest(held.used_at, excluded.used_at)",
-            rows.join(", ")
-        );
+    /// Puts rows of content.
+    pub(super) async fn put(&self, rows: &[String]) -> Result<(), StoreError> {
+        let sql = insert(rows);
         self.lane.ask(Purpose::Durable, &sql, |_| Ok(())).await?;
         Ok(())
     }
@@ -147,7 +147,51 @@ impl PostgresStore {
     }
 }
 
+/// Each piece once. Everybody goes in the same order, so nobody waits for each
+/// other.
+pub(super) fn once(blobs: &[(BlobId, Vec<u8>)]) -> Vec<&(BlobId, Vec<u8>)> {
+    let mut once: Vec<_> = blobs.iter().collect();
+    once.sort_unstable_by_key(|(id, _)| *id);
+    once.dedup_by_key(|(id, _)| *id);
+    once
+}
+
+/// The statement that puts rows of content.
+pub(super) fn insert(rows: &[String]) -> String {
+    format!(
+        "INSERT INTO longhaul.blobs AS held (id, used_at, size, body, linked) \
+         SELECT new.*, EXISTS (SELECT 1 FROM longhaul.links WHERE blob = new.id) \
+         FROM (VALUES {}) AS new (id, used_at, size, body) \
+         ON CONFLICT (id) DO UPDATE SET used_at = greatest(held.used_at, excluded.used_at)",
+        rows.join(", ")
+    )
+}
+
+/// The statement that keeps others from removing content until the transaction
+/// has ended.
+pub(super) fn hold(blobs: &[&(BlobId, Vec<u8>)], now: Moment) -> String {
+    let ids = list(blobs.iter().map(|(id, _)| id.as_bytes().as_slice()));
+    format!(
+        "WITH held AS (SELECT id FROM longhaul.blobs WHERE id IN ({ids}) ORDER BY id FOR UPDATE) \
+         UPDATE longhaul.blobs SET used_at = greatest(blobs.used_at, {}) FROM held \
+         WHERE blobs.id = held.id",
+        number(now.0)
+    )
+}
+
 /// Content as rows, not too many for a message.
+pub(super) async fn pack_all(
+    blobs: Vec<(BlobId, Vec<u8>)>,
+    now: Moment,
+) -> Result<Vec<Vec<String>>, StoreError> {
+    if blobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Packing takes longer than anything else here: away from the streams.
+    let packing = tokio::task::spawn_blocking(move || messages(&blobs, now));
+    packing.await.map_err(|_| nothing())?
+}
+
 fn messages(blobs: &[(BlobId, Vec<u8>)], now: Moment) -> Result<Vec<Vec<String>>, StoreError> {
     let mut messages: Vec<Vec<String>> = Vec::new();
     let mut left = 0;
@@ -168,7 +212,7 @@ fn messages(blobs: &[(BlobId, Vec<u8>)], now: Moment) -> Result<Vec<Vec<String>>
 fn row(id: &[u8; 32], now: Moment, packed: &[u8]) -> String {
     let room = size(rule::packed_bytes(packed.len()));
     format!(
-        "({}, {}, {room}, {})",
+        "({}, {}::bigint, {room}::bigint, {})",
         bytes(id),
         number(now.0),
         bytes(packed)

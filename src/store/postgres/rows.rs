@@ -83,3 +83,25 @@ pub(super) fn number(number: i64) -> String {
         number => format!("({number})"),
     }
 }
+
+/// A count of messages, or another small number, from a column.
+pub(super) fn count(row: &PgRow, column: usize) -> Result<u32, Error> {
+    let count: i64 = row.try_get(column)?;
+    u32::try_from(count).map_err(|error| Error::Decode(error.into()))
+}
+
+/// The same, if there is one.
+pub(super) fn maybe_count(row: &PgRow, column: usize) -> Result<Option<u32>, Error> {
+    let there: Option<i64> = row.try_get(column)?;
+    there.map(|_| count(row, column)).transpose()
+}
+
+/// A digest, if there is one.
+pub(super) fn maybe_digest<T>(
+    row: &PgRow,
+    column: usize,
+    from: fn(&[u8]) -> Option<T>,
+) -> Result<Option<T>, Error> {
+    let there: Option<Vec<u8>> = row.try_get(column)?;
+    there.map(|_| digest(row, column, from)).transpose()
+}

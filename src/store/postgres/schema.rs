@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, Row};
 
 use super::trouble::Trouble;
 
-const STEPS: &[&str] = &[include_str!("schema/1.sql")];
+const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// Only the first to come may wait for as long as the steps take.
 const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 60000; \

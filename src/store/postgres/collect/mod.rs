@@ -6,6 +6,7 @@
 //! much. Rows that somebody else is just using are passed over and go another
 //! time.
 
+mod journal;
 mod overlays;
 mod pieces;
 mod state;
@@ -17,8 +18,8 @@ use sqlx::postgres::PgRow;
 
 use super::PostgresStore;
 use super::ask::Purpose;
-use crate::store::{Collected, Holder, Keep, StoreError};
-use pieces::{BLOBS, SEGMENTS};
+use crate::store::{Collected, Holder, Keep, Moment, StoreError};
+use pieces::SEGMENTS;
 
 /// How long one step may take: nobody waits for it.
 pub(super) const UNHURRIED: Duration = Duration::from_mins(1);
@@ -48,11 +49,7 @@ impl PostgresStore {
         let mut done = Collected::default();
         self.forget_leases().await?;
         self.tidy_state(keep, &mut done).await?;
-        done.blobs += self.remove_older(&BLOBS, keep.blobs_since).await?;
-        let room = "SELECT coalesce(sum(size), 0)::bigint FROM longhaul.blobs";
-        let taken = self.taken(&["blobs"], room, keep.blob_bytes).await?;
-        let excess = taken.saturating_sub(keep.blob_bytes);
-        done.blobs += self.free(&BLOBS, excess).await?.0;
+        self.tidy_journal(keep, &mut done).await?;
         Ok(done)
     }
 
@@ -63,7 +60,8 @@ impl PostgresStore {
         let tables = ["marks", "overlays", "segments"];
         let taken = self.taken(&tables, state::ROOM, keep.state_bytes).await?;
         let mut excess = taken.saturating_sub(keep.state_bytes);
-        let (removed, freed) = self.free(&SEGMENTS, excess).await?;
+        let any = Moment(i64::MAX);
+        let (removed, freed) = self.free(&SEGMENTS, excess, any).await?;
         done.segments += removed;
         excess = excess.saturating_sub(freed);
         self.remove_lineages(excess, done).await

@@ -10,22 +10,34 @@ use super::super::rows::{number, size};
 use super::{ROWS, UNHURRIED};
 use crate::store::{Moment, StoreError};
 
-/// A table of pieces.
-pub(super) struct Pieces(&'static str);
+/// A table of pieces, and which of them may go.
+pub(super) struct Pieces {
+    table: &'static str,
+    only: &'static str,
+}
 
-pub(super) const BLOBS: Pieces = Pieces("longhaul.blobs");
-pub(super) const SEGMENTS: Pieces = Pieces("longhaul.segments");
+/// Those that no branch needs. One that came while a branch was noting that it
+/// needs it may not say so itself.
+pub(super) const BLOBS: Pieces = Pieces {
+    table: "longhaul.blobs",
+    only: "NOT linked AND NOT EXISTS (SELECT 1 FROM longhaul.links WHERE blob = blobs.id)",
+};
+pub(super) const SEGMENTS: Pieces = Pieces {
+    table: "longhaul.segments",
+    only: "true",
+};
 
 impl PostgresStore {
     /// Removes those not used since a moment; how many.
     pub(super) async fn remove_older(
         &self,
-        Pieces(table): &Pieces,
+        Pieces { table, only }: &Pieces,
         since: Moment,
     ) -> Result<u64, StoreError> {
         let sql = format!(
-            "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE used_at < {} \
-             ORDER BY used_at, id LIMIT {ROWS} FOR UPDATE SKIP LOCKED) RETURNING size",
+            "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {only} \
+             AND used_at < {} ORDER BY used_at, id LIMIT {ROWS} FOR UPDATE SKIP LOCKED) \
+             RETURNING size",
             number(since.0)
         );
         let mut all = 0;
@@ -38,23 +50,26 @@ impl PostgresStore {
         }
     }
 
-    /// Removes those not used for longest until so many bytes are free, as far
-    /// as there are any; how many, and the bytes that freed.
+    /// Removes those not used for longest, nor since a moment, until so many
+    /// bytes are free, as far as there are any; how many, and the bytes that
+    /// freed.
     pub(super) async fn free(
         &self,
-        Pieces(table): &Pieces,
+        Pieces { table, only }: &Pieces,
         excess: u64,
+        since: Moment,
     ) -> Result<(u64, u64), StoreError> {
         let (mut all, mut bytes) = (0, 0);
         while bytes < excess {
             // Of the oldest, each that is needed with those before it.
             let sql = format!(
-                "WITH oldest AS (SELECT id, used_at, size FROM {table} ORDER BY used_at, id \
-                 LIMIT {ROWS} FOR UPDATE SKIP LOCKED), \
+                "WITH oldest AS (SELECT id, used_at, size FROM {table} WHERE {only} \
+                 AND used_at < {} ORDER BY used_at, id LIMIT {ROWS} FOR UPDATE SKIP LOCKED), \
                  counted AS (SELECT id, sum(size) OVER (ORDER BY used_at, id) - size AS before \
                  FROM oldest) \
                  DELETE FROM {table} WHERE id IN (SELECT id FROM counted WHERE before < {}) \
                  RETURNING size",
+                number(since.0),
                 size(excess - bytes)
             );
             let (removed, freed) = self.remove_pieces(&sql).await?;

@@ -28,6 +28,16 @@ impl PostgresStore {
         self.remove_marks(&old, done).await.map(|_| ())
     }
 
+    /// Removes the marks of a session.
+    pub(in super::super) async fn remove_session(
+        &self,
+        lineage: LineageId,
+        done: &mut Collected,
+    ) -> Result<(), StoreError> {
+        let its = format!("lineage = {}", bytes(lineage.as_bytes()));
+        self.remove_marks(&its, done).await.map(|_| ())
+    }
+
     /// Removes whole lineages, those used least recently first, until so many
     /// bytes are free.
     pub(super) async fn remove_lineages(

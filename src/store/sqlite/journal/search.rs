@@ -14,7 +14,7 @@ use sqlx::{Error, Row};
 use super::Journal;
 use super::many::names;
 use crate::engine::ids::{BlobId, LineageId, Reference};
-use crate::store::journal::words::{AT_ONCE, NEWEST, is_word};
+use crate::store::journal::words::{AT_ONCE, NEWEST, is_word, merged};
 use crate::store::journal::{Entry, EntryKind, EntryRow, Listing, Match, Scope, Text};
 use crate::store::pack::unfold;
 use crate::store::sqlite::rows::digest;
@@ -158,23 +158,6 @@ impl Journal {
         rows.sort_by_key(|row| Reverse(row.number));
         Ok(rows)
     }
-}
-
-/// The newest entries of each word, as entries with their words.
-fn merged(of_word: HashMap<u32, Vec<i64>>) -> Vec<Match> {
-    let mut found: HashMap<i64, u32> = HashMap::new();
-    for (bit, mut numbers) in of_word {
-        numbers.sort_unstable_by_key(|number| Reverse(*number));
-        for number in numbers.into_iter().take(NEWEST) {
-            *found.entry(number).or_default() |= 1 << bit;
-        }
-    }
-    let found = found.into_iter();
-    let mut found: Vec<_> = found
-        .map(|(number, terms)| Match { number, terms })
-        .collect();
-    found.sort_unstable_by_key(|found| Reverse(found.number));
-    found
 }
 
 /// The numbers in a line of them.

@@ -1,0 +1,154 @@
+//! Deciding where a conversation belongs that its chain alone does not tell: the
+//! first word of it, a fork, one of which something was lost.
+//!
+//! Those that speak of one session go one after the other, by a lock that ends
+//! with the transaction, so that a session begins once.
+
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Connection, Row};
+
+use super::super::PostgresStore;
+use super::super::ask::{Purpose, bytes, fetch, maybe};
+use super::super::rows::number;
+use super::super::trouble::Trouble;
+use super::branches::{BRANCHES, Numbered, branch};
+use crate::engine::ids::LineageId;
+use crate::store::journal::growth::{self, Belongs, Found};
+use crate::store::journal::{Trace, room};
+use crate::store::{Moment, StoreError};
+
+impl PostgresStore {
+    /// The number of the branch to which a conversation belongs, which is made
+    /// if there is none.
+    pub(super) async fn settle(&self, trace: &Trace, now: Moment) -> Result<i64, StoreError> {
+        let patience = self.lane.patience();
+        // What was begun and lost would be a branch with nothing in it, which
+        // the next word of the conversation finds again by its name.
+        let begin = format!("BEGIN; {}", Purpose::Plain.settings(patience));
+        let trace = trace.clone();
+        let work = async move |connection: &mut PgConnection| {
+            let begin = AssertSqlSafe(begin.clone());
+            let mut transaction = connection.begin_with(begin).await?;
+            let number = decide(&mut transaction, &trace, now).await?;
+            transaction.commit().await?;
+            Ok(number)
+        };
+        self.lane.run(patience, work).await
+    }
+}
+
+async fn decide(connection: &mut PgConnection, trace: &Trace, now: Moment) -> Result<i64, Trouble> {
+    let mut found = look(connection, trace).await?;
+    let mut take = |role: i64| {
+        let at = found.iter().position(|(held, ..)| *held == role)?;
+        let (_, held, messages) = found.swap_remove(at);
+        Some((held, messages))
+    };
+    let (here, from, session) = (take(0), take(1), take(2));
+    let candidates = [&here, &from, &session].map(|held| {
+        let held = held.as_ref();
+        held.map(|(held, _)| (held.branch.id, held.number))
+    });
+    let known = |id: LineageId| {
+        let mut known = candidates.iter().flatten();
+        known
+            .find(|(held, _)| *held == id)
+            .map(|(_, number)| *number)
+    };
+    let found = Found {
+        here: here.map(|(held, _)| held.branch),
+        from: from.map(|(held, messages)| (held.branch, messages)),
+        session: session.map(|(held, _)| held.branch),
+    };
+    match growth::belongs(trace, found) {
+        Belongs::There(branch) | Belongs::Grows(branch) => known(branch.id),
+        Belongs::Begins(parent) => {
+            let left = parent.and_then(|(id, _)| known(id));
+            begin(connection, trace, parent, left, now).await?
+        }
+    }
+    .ok_or(Trouble::Sql(sqlx::Error::RowNotFound))
+}
+
+/// The branches that have been at its places, and the one of its session: which
+/// of them it is, and the messages at the place.
+async fn look(
+    connection: &mut PgConnection,
+    trace: &Trace,
+) -> Result<Vec<(i64, Numbered, u32)>, Trouble> {
+    let tenant = bytes(trace.tenant.as_bytes());
+    let lineage = bytes(trace.lineage.as_bytes());
+    let here = bytes(trace.here.0.as_bytes());
+    let from = maybe(
+        trace
+            .from
+            .as_ref()
+            .map(|(from, _)| from.as_bytes().as_slice()),
+    );
+    let mut both = [trace.tenant.as_bytes().as_slice(), trace.lineage.as_bytes()].concat();
+    both.extend_from_slice(b"branch");
+    let lock = i64::from_le_bytes(crate::store::rule::proof(&both));
+    let sql = format!(
+        "SELECT pg_is_in_recovery() FROM pg_advisory_xact_lock({}); \
+         SELECT false FROM longhaul.branches WHERE number IN (SELECT branch FROM longhaul.places \
+         WHERE chain IN ({here}, {from})) ORDER BY number FOR UPDATE",
+        number(lock)
+    );
+    for row in fetch(connection, sql).await? {
+        if row.try_get(0)? {
+            return Err(Trouble::Standby);
+        }
+    }
+    let sql = format!(
+        "SELECT {BRANCHES}, 0::bigint, p.messages FROM longhaul.places p JOIN longhaul.branches b \
+         ON b.number = p.branch LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
+         WHERE p.chain = {here} AND b.id IS NOT NULL \
+         UNION ALL SELECT {BRANCHES}, 1, p.messages FROM longhaul.places p \
+         JOIN longhaul.branches b ON b.number = p.branch \
+         LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
+         WHERE p.chain = {from} AND b.id IS NOT NULL \
+         UNION ALL (SELECT {BRANCHES}, 2, 0 FROM longhaul.branches b \
+         LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
+         WHERE b.lineage = {lineage} AND b.tenant = {tenant} AND NOT b.forgotten \
+         AND b.id IS NOT NULL ORDER BY b.id = {lineage} DESC, b.seen_at DESC, b.id LIMIT 1)"
+    );
+    let read = |row: &PgRow| {
+        let messages: i64 = row.try_get(11)?;
+        let messages = u32::try_from(messages).unwrap_or(u32::MAX);
+        Ok((row.try_get(10)?, branch(row)?, messages))
+    };
+    let rows = fetch(connection, sql).await?;
+    let found: Result<_, sqlx::Error> = rows.iter().map(read).collect();
+    Ok(found?)
+}
+
+/// Makes a new branch, under the first of its names that is free.
+async fn begin(
+    connection: &mut PgConnection,
+    trace: &Trace,
+    parent: Option<(LineageId, u32)>,
+    left: Option<i64>,
+    now: Moment,
+) -> Result<Option<i64>, Trouble> {
+    for id in growth::names(trace) {
+        let branch = growth::begin(trace, id, parent, now);
+        let sql = format!(
+            "INSERT INTO longhaul.branches (id, lineage, tenant, label, parent, common, messages, \
+             began_at, seen_at, size) VALUES ({}, {}, {}, {}, {}, {}, {}, {now}, {now}, {}) \
+             ON CONFLICT (id) DO NOTHING RETURNING number",
+            bytes(branch.id.as_bytes()),
+            bytes(branch.lineage.as_bytes()),
+            bytes(branch.tenant.as_bytes()),
+            maybe(branch.label.as_ref().map(String::as_bytes)),
+            left.map_or_else(|| "NULL".to_owned(), number),
+            parent.map_or(0, |(_, common)| common),
+            branch.messages,
+            room::BRANCH,
+            now = number(now.0),
+        );
+        if let Some(row) = fetch(connection, sql).await?.first() {
+            return Ok(Some(row.try_get(0)?));
+        }
+    }
+    Ok(None)
+}
