@@ -76,16 +76,15 @@ impl PostgresStore {
         let purpose = Purpose::Reading;
         let unfinished = self.lane.ask_within(UNHURRIED, purpose, UNFINISHED, read);
         for (number, parent, id) in unfinished.await? {
-            let next = match id {
-                Some(id) => Some(id),
-                None => {
-                    let going = Going {
-                        number,
-                        parent,
-                        common: None,
-                    };
-                    self.clear(going, idle_since, done).await?
-                }
+            let next = if id.is_some() {
+                id
+            } else {
+                let going = Going {
+                    number,
+                    parent,
+                    common: None,
+                };
+                self.clear(going, idle_since, done).await?
             };
             if let Some(id) = next {
                 let more = self.forget_branch(id, Moment(i64::MIN), idle_since).await?;
