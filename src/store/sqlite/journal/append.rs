@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Error, Row};
 
-use super::Journal;
 use super::branches::{Numbered, settle};
 use super::many::Rows;
 use super::pieces::link;
-use super::search::word_of;
+use super::search::{listed, word_of};
+use super::{Journal, Question};
 use crate::engine::ids::BlobId;
 use crate::store::journal::words::is_word;
 use crate::store::journal::{Entry, Text, Trace, room};
@@ -19,10 +19,18 @@ use crate::store::sqlite::rows::number;
 use crate::store::sqlite::write::BEGIN;
 use crate::store::{Moment, StoreError};
 
-const APPEND: &str = "INSERT INTO entries (branch, message, block, kind, part, turn, tool, path, \
-    text, blob, first, behind, bytes, reference, at, size) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
-    ON CONFLICT (branch, message, block, kind, part) DO NOTHING RETURNING number";
+/// Which of some entries are there already, and the number given last.
+const THERE: &str = "SELECT (SELECT group_concat(q.key) FROM json_each(?2) q JOIN entries e \
+        ON e.branch = ?1 AND e.message = q.value ->> 0 AND e.block = q.value ->> 1 \
+        AND e.kind = q.value ->> 2 AND e.part = q.value ->> 3), \
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0)";
+
+const APPEND: Rows = Rows {
+    before: "INSERT INTO entries (number, branch, message, block, kind, part, turn, tool, path, \
+             text, blob, first, behind, bytes, reference, at, size) VALUES",
+    row: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    after: "",
+};
 
 /// What the branches tell that this one grew from, as far as it has them in
 /// common.
@@ -122,57 +130,87 @@ async fn append(
     lines: &[Line],
     now: Moment,
 ) -> Result<u64, Error> {
-    let mut needed: BTreeMap<BlobId, u32> = BTreeMap::new();
-    let mut words = Vec::with_capacity(lines.len());
-    let mut size = 0;
-    for line in lines {
-        let Some(number) = put(connection, branch, line, now).await? else {
-            continue;
-        };
-        size += line.size;
-        let message = line.entry.message;
-        if let Text::Content { blob, .. } = line.entry.text {
-            let first = needed.entry(blob).or_insert(message);
-            *first = message.min(*first);
-        }
-        let known = line.entry.terms.iter().filter(|word| is_word(word));
-        let known: Vec<_> = known.map(|word| word_of(branch, word)).collect();
-        words.push((number, known.join(" ")));
-    }
-    if words.is_empty() {
+    let new = new(connection, branch, lines).await?;
+    if new.is_empty() {
         return Ok(0);
     }
-    let write = |write: super::Question, (number, words): &(i64, String)| {
-        write.bind(*number).bind(words.clone())
+    let put = |write: Question, (number, line): &(i64, &Line)| {
+        bind(write.bind(*number).bind(branch), line, now)
     };
-    WORDS.write(connection, &words, write).await?;
+    APPEND.write(connection, &new, put).await?;
+    let words = |write: Question, (number, line): &(i64, &Line)| {
+        let words = line.entry.terms.iter().filter(|word| is_word(word));
+        let words: Vec<_> = words.map(|word| word_of(branch, word)).collect();
+        write.bind(*number).bind(words.join(" "))
+    };
+    WORDS.write(connection, &new, words).await?;
+    let mut needed: BTreeMap<BlobId, u32> = BTreeMap::new();
+    for (_, line) in &new {
+        if let Text::Content { blob, .. } = line.entry.text {
+            let first = needed.entry(blob).or_insert(line.entry.message);
+            *first = line.entry.message.min(*first);
+        }
+    }
+    let mut size: i64 = new.iter().map(|(_, line)| line.size).sum();
     if !needed.is_empty() {
         size += link(connection, branch, &needed).await?;
     }
-    let new = words.len() as u64;
     sqlx::query(COUNT)
         .bind(branch)
-        .bind(number(new))
+        .bind(number(new.len() as u64))
         .bind(size)
         .execute(connection)
         .await?;
+    Ok(new.len() as u64)
+}
+
+/// The entries that are not there yet, each with the number it gets.
+async fn new<'l>(
+    connection: &mut SqliteConnection,
+    branch: i64,
+    lines: &'l [Line],
+) -> Result<Vec<(i64, &'l Line)>, Error> {
+    if lines.is_empty() {
+        return Ok(Vec::new());
+    }
+    let key = |line: &Line| {
+        let Entry {
+            message,
+            block,
+            kind,
+            part,
+            ..
+        } = &line.entry;
+        (*message, *block, kind.name(), *part)
+    };
+    let keys: Vec<_> = lines.iter().map(key).collect();
+    let asked = serde_json::to_string(&keys).map_err(|error| Error::Encode(error.into()))?;
+    let row = sqlx::query(THERE).bind(branch).bind(asked);
+    let row = row.fetch_one(connection).await?;
+    let there = listed(row.try_get(0)?)?;
+    let there = there
+        .iter()
+        .filter_map(|at| keys.get(usize::try_from(*at).ok()?));
+    let mut seen: HashSet<_> = there.copied().collect();
+    let mut last: i64 = row.try_get(1)?;
+    let mut new = Vec::with_capacity(lines.len());
+    for line in lines {
+        if seen.insert(key(line)) {
+            last += 1;
+            new.push((last, line));
+        }
+    }
     Ok(new)
 }
 
-/// Writes an entry, unless there is one; its number.
-async fn put(
-    connection: &mut SqliteConnection,
-    branch: i64,
-    line: &Line,
-    now: Moment,
-) -> Result<Option<i64>, Error> {
+fn bind(write: Question, line: &Line, now: Moment) -> Question {
     let entry = &line.entry;
     let content = match &entry.text {
         Text::Content { blob, from, to } => Some((blob.as_bytes().to_vec(), *from, *to)),
         Text::Inline(_) => None,
     };
-    let row = sqlx::query(APPEND)
-        .bind(branch)
+    let stretch = content.as_ref().map(|(_, from, to)| (*from, *to));
+    write
         .bind(entry.message)
         .bind(entry.block)
         .bind(entry.kind.name())
@@ -181,14 +219,11 @@ async fn put(
         .bind(entry.tool.clone())
         .bind(entry.path.clone())
         .bind(line.text.clone())
-        .bind(content.as_ref().map(|(blob, ..)| blob.clone()))
-        .bind(content.as_ref().map(|(_, from, _)| *from))
-        .bind(content.as_ref().map(|(.., to)| *to))
+        .bind(content.map(|(blob, ..)| blob))
+        .bind(stretch.map(|(from, _)| from))
+        .bind(stretch.map(|(_, to)| to))
         .bind(number(entry.bytes))
         .bind(entry.reference.as_bytes().to_vec())
         .bind(now.0)
         .bind(line.size)
-        .fetch_optional(connection)
-        .await?;
-    row.map(|row| row.try_get(0)).transpose()
 }

@@ -161,7 +161,7 @@ impl Journal {
 }
 
 /// The numbers in a line of them.
-fn listed(line: Option<&str>) -> Result<Vec<i64>, Error> {
+pub(super) fn listed(line: Option<&str>) -> Result<Vec<i64>, Error> {
     let numbers = line.into_iter().flat_map(|line| line.split(','));
     let numbers: Result<_, _> = numbers.map(str::parse).collect();
     numbers.map_err(|_| Error::Decode("a number is none".into()))
