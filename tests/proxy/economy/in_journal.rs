@@ -78,7 +78,8 @@ fn sessions_in_the_journal_style_come_to_their_end() {
     let mut outcomes = outcomes.into_inner().unwrap();
     outcomes.sort_by(|one, other| (&one.1, &one.0).cmp(&(&other.1, &other.0)));
     let passes: usize = outcomes.iter().map(|(_, _, _, with)| with.passes).sum();
-    assert!(passes > 0, "nothing was hidden");
+    let outgrown = outcomes.iter().any(|(_, _, none, _)| none.over_budget > 0);
+    assert!(passes > 0 || !outgrown, "nothing was hidden");
     for (session, setting, none, with) in &outcomes {
         let percent = with.micro_dollars * 100 / none.micro_dollars.max(1);
         println!(
