@@ -56,13 +56,13 @@ impl All {
                 continue;
             };
             let mut promises = held.promises.iter_mut();
-            match promises.find(|(_, made)| made.reference == promise.reference) {
-                Some((_, made)) => promise.clone_into(made),
-                None => {
-                    self.tree.promised += 1;
-                    held.size += room::PROMISE;
-                    held.promises.push((self.tree.promised, promise.clone()));
-                }
+            let made = promises.find(|(_, made)| made.reference == promise.reference);
+            if let Some((_, made)) = made {
+                promise.clone_into(made);
+            } else {
+                self.tree.promised += 1;
+                held.size += room::PROMISE;
+                held.promises.push((self.tree.promised, promise.clone()));
             }
         }
         id

@@ -104,14 +104,16 @@ pub(super) async fn settle(
     now: Moment,
 ) -> Result<Numbered, Error> {
     let here = at(connection, trace.here.0).await?;
-    let from = match (trace.from, &here) {
-        (Some((chain, _)), None) => at(connection, chain).await?,
-        (Some((chain, _)), Some((found, _))) if found.branch.tenant != trace.tenant => {
-            at(connection, chain).await?
-        }
-        _ => None,
-    };
     let ours = |(found, _): &(Numbered, u32)| found.branch.tenant == trace.tenant;
+    let mut from = None;
+    if !here.as_ref().is_some_and(ours) {
+        for (chain, _) in trace.before() {
+            from = at(connection, chain).await?.filter(ours);
+            if from.is_some() {
+                break;
+            }
+        }
+    }
     let session = if here.iter().chain(&from).any(ours) {
         None
     } else {
@@ -217,9 +219,10 @@ async fn arrive(
     branch: i64,
     trace: &Trace,
 ) -> Result<(), Error> {
-    let from = trace.from.filter(|(_, messages)| *messages <= trace.here.1);
+    let before = trace.from.into_iter().chain(trace.through.iter().copied());
+    let before = before.filter(|(_, messages)| *messages <= trace.here.1);
     let mut new = 0;
-    for (chain, messages) in from.into_iter().chain([trace.here]) {
+    for (chain, messages) in before.chain([trace.here]) {
         let put = sqlx::query(ARRIVE)
             .bind(chain.as_bytes().as_slice())
             .bind(branch)
