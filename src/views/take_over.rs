@@ -143,6 +143,10 @@ impl Views {
         if here.is_some_and(|(_, place)| place.moved_on || place.mark.is_some()) {
             return here.is_some_and(|(_, place)| place.moved_on);
         }
+        // An edited history has left the other one behind for good.
+        if standing.adopted {
+            return false;
+        }
         let is_farther = |messages: u32| messages as usize > standing.messages;
         if self
             .writer
