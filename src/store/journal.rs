@@ -38,8 +38,18 @@ pub struct Trace {
     pub label: Option<String>,
     /// The place it grew from, if one is known, and its messages.
     pub from: Option<(ChainHash, u32)>,
+    /// Places it has come through since, the oldest first, where the journal may
+    /// not have heard of it.
+    pub through: Vec<(ChainHash, u32)>,
     /// The place it has reached, and its messages.
     pub here: (ChainHash, u32),
+}
+
+impl Trace {
+    /// The places before the one it has reached, the newest first.
+    pub fn before(&self) -> impl Iterator<Item = (ChainHash, u32)> {
+        self.through.iter().rev().copied().chain(self.from)
+    }
 }
 
 /// A branch, as it is kept.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{MarkRow, rule};
-use crate::engine::ids::ChainHash;
+use crate::engine::ids::{ChainHash, LineageId};
 
 /// Marks waiting for their turn.
 pub(super) struct Pending {
@@ -86,6 +86,14 @@ impl Pending {
             self.pop();
             self.dropped += 1;
         }
+    }
+
+    /// The most messages of what is pending of a session.
+    pub(super) fn farthest(&self, lineage: LineageId) -> Option<u32> {
+        let writing = self.writing.iter().map(|(_, mark)| mark);
+        let all = self.marks.values().chain(writing);
+        let own = all.filter(|mark| mark.lineage == lineage);
+        own.map(|mark| mark.messages).max()
     }
 
     /// What is pending at these places, the oldest first, each as it will be.

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::pending::Pending;
 use super::{MarkRow, Store, StoreError, rule};
-use crate::engine::ids::ChainHash;
+use crate::engine::ids::{ChainHash, LineageId};
 
 /// How long figures are gathered.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -163,6 +163,12 @@ impl Writer {
             }
         }
         Ok(found)
+    }
+
+    /// The most messages of what is not written yet of a session. To be asked
+    /// before the store is.
+    pub fn farthest(&self, lineage: LineageId) -> Option<u32> {
+        self.shared.waiting().pending.farthest(lineage)
     }
 
     /// How many marks were forgotten because the store could not keep up.

@@ -86,6 +86,7 @@ impl Views {
                 figures: Figures::read(&row.figures),
                 own: true,
                 sealed: false,
+                adopted: true,
                 seen_at: row.seen_at,
             }));
         }

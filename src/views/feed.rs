@@ -51,6 +51,12 @@ impl Item {
     /// journal may have heard in between where the conversation is now, and a
     /// place on the way would look to it like another one's.
     fn takes(&mut self, mut next: Self) {
+        let mut through = std::mem::take(&mut self.trace.through);
+        if self.trace.here != next.trace.here {
+            through.push(self.trace.here);
+            through.append(&mut next.trace.through);
+        }
+        next.trace.through = through;
         next.trace.from = self.trace.from;
         self.trace = next.trace;
         self.entries.append(&mut next.entries);
@@ -63,9 +69,17 @@ impl Item {
 struct Waiting {
     items: VecDeque<Item>,
     size: usize,
-    /// One is being written.
-    busy: bool,
+    /// What is being written.
+    flying: Option<Trace>,
     closed: bool,
+}
+
+impl Waiting {
+    /// The newest first.
+    fn traces(&self) -> impl Iterator<Item = &Trace> {
+        let newest = self.items.iter().rev().take(LOOKED_AT);
+        newest.map(|item| &item.trace)
+    }
 }
 
 /// The way into the journal. Clones are the same one.
@@ -182,9 +196,24 @@ impl Feed {
     fn next(&self) -> Option<Item> {
         let mut waiting = self.waiting();
         let next = waiting.items.pop_front();
-        waiting.busy = next.is_some();
+        waiting.flying = next.as_ref().map(|item| item.trace.clone());
         waiting.size -= next.as_ref().map_or(0, |item| item.size);
         next
+    }
+
+    /// Adds to a trace the places before it that still wait to be told.
+    pub fn lead_to(&self, trace: &mut Trace) {
+        let waiting = self.waiting();
+        let known = || waiting.flying.iter().chain(waiting.traces());
+        for _ in 0..LOOKED_AT {
+            let ends = |held: &&Trace| Some(held.here) == trace.from && held.from != trace.from;
+            let Some(held) = known().find(ends) else {
+                break;
+            };
+            let places = held.through.iter().copied().chain(trace.from);
+            trace.through.splice(..0, places);
+            trace.from = held.from;
+        }
     }
 
     fn put_back(&self, item: Item) {
@@ -229,7 +258,7 @@ impl Feed {
                 idle.as_mut().enable();
                 {
                     let waiting = self.waiting();
-                    if waiting.items.is_empty() && !waiting.busy {
+                    if waiting.items.is_empty() && waiting.flying.is_none() {
                         return;
                     }
                 }

@@ -73,7 +73,9 @@ impl Views {
         if !self.config.journal.enabled {
             return Ok(());
         }
-        let trace = self.trace(prepared).ok_or(Fault::Bug("no chain"))?;
+        let mut trace = self.trace(prepared).ok_or(Fault::Bug("no chain"))?;
+        // What still waits to be told must find its place afterwards.
+        self.feed.lead_to(&mut trace);
         let promises = evicted.iter().map(promise);
         let promises: Vec<Promise> = promises.chain(summary.and_then(promised_by)).collect();
         let lineage = prepared.lineage;
@@ -157,6 +159,7 @@ impl Views {
             lineage: prepared.lineage,
             label: prepared.label.clone(),
             from: from.map(|(messages, hash)| (hash, count(messages))),
+            through: Vec::new(),
             here: (recognised.last()?, count(recognised.len())),
         })
     }

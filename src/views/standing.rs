@@ -42,6 +42,8 @@ pub struct Standing {
     pub seen_at: Moment,
     /// The plan there stands for ever.
     pub sealed: bool,
+    /// It is of a history that the client has edited since.
+    pub adopted: bool,
 }
 
 impl Standing {
@@ -156,6 +158,7 @@ impl Views {
             view: (row.overlay == id).then_some(row.view),
             sealed: row.sealed && own,
             seen_at: row.seen_at,
+            adopted: false,
             overlay,
             figures,
             own,

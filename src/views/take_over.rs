@@ -143,12 +143,21 @@ impl Views {
         if here.is_some_and(|(_, place)| place.moved_on || place.mark.is_some()) {
             return here.is_some_and(|(_, place)| place.moved_on);
         }
+        // An edited history has left the other one behind for good.
+        if standing.adopted {
+            return false;
+        }
+        let is_farther = |messages: u32| messages as usize > standing.messages;
+        if self
+            .writer
+            .farthest(standing.lineage)
+            .is_some_and(is_farther)
+        {
+            return true;
+        }
         let marks = self.store.sessions().marks_of(standing.lineage, 1);
         let newest = self.timed("marks", marks).await;
-        newest.is_ok_and(|marks| {
-            let mut marks = marks.iter();
-            marks.any(|mark| mark.messages as usize > standing.messages)
-        })
+        newest.is_ok_and(|marks| marks.iter().any(|mark| is_farther(mark.messages)))
     }
 
     /// Notes how much the tools have returned that were called last, as it is

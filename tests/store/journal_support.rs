@@ -30,6 +30,7 @@ pub fn trace(story: u64, from: Option<u32>, here: u32) -> Trace {
         lineage: lineage(story),
         label: None,
         from: from.map(|messages| place(story, messages)),
+        through: Vec::new(),
         here: place(story, here),
     }
 }

@@ -130,6 +130,7 @@ mod tests {
             lineage: LineageId::from_bytes([9; 16]),
             label: None,
             from: None,
+            through: Vec::new(),
             here: (chain(here.0), here.1),
         }
     }

@@ -77,7 +77,10 @@ impl Tree {
         };
         let found = Found {
             here: place(trace.here).map(|(branch, _)| branch),
-            from: trace.from.and_then(place),
+            from: trace
+                .before()
+                .filter_map(place)
+                .find(|(branch, _)| branch.tenant == trace.tenant),
             session: self
                 .session(trace.lineage, |branch| branch.tenant == trace.tenant)
                 .cloned(),
@@ -99,8 +102,9 @@ impl Tree {
             held.forgotten &= !moved;
         }
         if moved {
-            let from = trace.from.filter(|(_, messages)| *messages <= trace.here.1);
-            for place in from.into_iter().chain([trace.here]) {
+            let before = trace.from.into_iter().chain(trace.through.iter().copied());
+            let before = before.filter(|(_, messages)| *messages <= trace.here.1);
+            for place in before.chain([trace.here]) {
                 self.arrive(id, place);
             }
         }

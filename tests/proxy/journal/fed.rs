@@ -335,3 +335,34 @@ fn forks_have_branches_of_their_own() {
 fn forks_have_branches_of_their_own_although_the_proxy_forgets() {
     forked(&mut Scene::new(), true);
 }
+
+/// What was kept is not taken for kept any more.
+#[test]
+fn a_session_that_goes_on_after_it_was_forgotten_is_put_away_anew() {
+    let scene = Scene::new();
+    let mut agent = Agent::new(FREE);
+    let (id, _) = scene.turn(&mut agent, "parser");
+    scene.turn(&mut agent, "lexer");
+    let now = |agent: &mut Agent| {
+        scene.upstream.sim.push_reply(Reply::text("Yes."));
+        agent.user("Go on.");
+        let sent = json!(agent.history.clone());
+        agent.ask(&scene.proxy, NOW);
+        (sent, promises(&shown(&scene.upstream)))
+    };
+    let (_, old) = now(&mut agent);
+    assert!(!old.is_empty());
+    let (recall, id) = (scene.recall(), LineageId::from_text(&id).unwrap());
+    wait(recall.forget(id)).unwrap();
+    scene.turn(&mut agent, "printer");
+    scene.turn(&mut agent, "reader");
+    let (sent, made) = now(&mut agent);
+    let new: Vec<_> = made.iter().filter(|one| !old.contains(one)).collect();
+    assert!(!new.is_empty());
+    for (reference, what) in new {
+        let told = wait(recall.expand(Who::Reference(*reference), 1));
+        assert!(told.is_ok(), "{what:?}: {told:?}");
+    }
+    let exported = wait(recall.export(id, None)).unwrap();
+    assert_eq!(exported.messages, sent.as_array().unwrap().len());
+}

@@ -160,10 +160,10 @@ fn calm(
     let whole = history.messages();
     books.settle(&player, std::slice::from_ref(&whole));
     let asked = &whole[..whole.len() - 1];
-    let lost = facts(asked, &view, each);
+    let chosen = facts(asked, &view, each);
     let from = promises(&view).pop();
     let (scores, missed) = match from {
-        Some((from, _)) => ask(&player, from, &lost, asked),
+        Some((from, _)) => ask(&player, from, &chosen, asked),
         None => ([Score::default(); 2], Vec::new()),
     };
     let size = |messages: &[Value]| json!(messages).to_string().len();
@@ -343,7 +343,9 @@ fn line(name: &str, style: &str, all: &[&Outcome]) -> String {
     let sum = |of: &dyn Fn(&Outcome) -> u64| all.iter().map(|one| of(one)).sum::<u64>();
     let (without, with) = (sum(&|one| one.cost[0]), sum(&|one| one.cost[1]));
     let mut score = Score::default();
-    all.iter().for_each(|one| score.add(one.scores[0]));
+    for one in all {
+        score.add(one.scores[0]);
+    }
     format!(
         "| {name} | {style} | {} | {:.3} | {:.3} | {} | {} | {} | {} | {} | {}% |\n",
         all.len(),

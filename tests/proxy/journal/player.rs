@@ -26,7 +26,7 @@ use crate::views::transcripts::said;
 /// A window that nothing fills.
 const UNLIMITED: u64 = 100_000_000;
 /// How long the store may take, on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A client's history: each message, and as it is written.
 #[derive(Clone, Default)]

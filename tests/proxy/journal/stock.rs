@@ -101,6 +101,7 @@ pub async fn put(store: &dyn Store, tenant: &str, messages: &[Value], at: i64) -
         lineage: id,
         label: Some(format!("label-{at}")),
         from: None,
+        through: Vec::new(),
         here: (seed, count),
     };
     let name = |range: std::ops::Range<usize>| stub::blob_id(tenant, &bytes[range]);

@@ -162,6 +162,7 @@ fn a_wish_is_carried_out_with_the_next_request() {
         lineage: LineageId::from_text(&known).unwrap(),
         label: None,
         from: None,
+        through: Vec::new(),
         here: (ChainHash::from_bytes([2; 32]), 4),
     };
     let archive = Archive {

@@ -27,7 +27,7 @@ fn metrics_tell_of_passes_measures_and_the_store() {
     let measured = value(&first, "measure_error_ratio_count");
     let ratio = value(&first, "measure_error_ratio_sum") / measured;
     assert!(measured > 5.0 && (0.7..1.4).contains(&ratio), "{ratio}");
-    for what in ["marks", "commit", "blobs", "learned"] {
+    for what in ["marks", "commit", "archive", "learned"] {
         assert!(value(&first, &format!("store_seconds_count{{op=\"{what}\"}}")) > 0.0);
         assert!(value(&first, &format!("store_errors_total{{op=\"{what}\"}}")) < 0.1);
     }

@@ -55,7 +55,7 @@ fn a_session_goes_on_when_its_store_is_spoilt_under_it() {
         let answer = agent.chat(&upstream, &proxy, NOW);
         assert_eq!(compaction(&answer), "none", "{model}");
         assert_eq!(stubs(&shown(&upstream)), stubs(&view));
-        let failed = ["marks", "blobs", "commit"].map(|what| {
+        let failed = ["marks", "archive", "commit"].map(|what| {
             let series = format!("longhaul_store_errors_total{{op=\"{what}\"}}");
             proxy.metric(&series).unwrap_or(0.0)
         });

@@ -4,12 +4,11 @@
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Error, Row};
 
-use super::many::Rows;
-use super::{Journal, Question};
+use super::Journal;
 use crate::engine::ids::{ChainHash, LineageId};
 use crate::store::journal::growth::{self, Belongs, Found, PLACES, SLACK};
 use crate::store::journal::{Branch, Trace, room};
-use crate::store::sqlite::rows::{digest, number as count};
+use crate::store::sqlite::rows::{digest, number};
 use crate::store::{Moment, StoreError};
 
 /// A question about branches `b`, whose rows [`branch`] reads.
@@ -26,8 +25,8 @@ macro_rules! select_branches {
 }
 
 const AT: &str = select_branches!(
-    ", places.messages, places.chain",
-    "JOIN places ON places.branch = b.number WHERE places.chain IN (?1, ?2) AND b.id IS NOT NULL"
+    ", places.messages",
+    "JOIN places ON places.branch = b.number WHERE places.chain = ?1 AND b.id IS NOT NULL"
 );
 
 const OF_SESSION: &str = select_branches!(
@@ -59,16 +58,13 @@ const BEGIN: &str = "INSERT INTO branches \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING RETURNING number";
 
 const RENEW: &str = "UPDATE branches SET label = ?2, messages = ?3, seen_at = ?4, \
-    forgotten = forgotten AND NOT ?5, places = places + ?6, size = size + ?7 \
+    forgotten = forgotten AND NOT ?5 WHERE number = ?1";
+
+const ARRIVE: &str = "INSERT INTO places (chain, branch, messages) VALUES (?1, ?2, ?3) \
+    ON CONFLICT (chain) DO NOTHING";
+
+const COUNT: &str = "UPDATE branches SET places = places + ?2, size = size + ?3 \
     WHERE number = ?1 RETURNING places";
-
-const ARRIVE: Rows = Rows {
-    before: "INSERT INTO places (chain, branch, messages) VALUES",
-    row: "(?, ?, ?)",
-    after: "ON CONFLICT (chain) DO NOTHING",
-};
-
-const COUNT: &str = "UPDATE branches SET places = places + ?2, size = size + ?3 WHERE number = ?1";
 
 const THIN: &str = "DELETE FROM places WHERE rowid IN \
     (SELECT rowid FROM places WHERE branch = ?1 ORDER BY rowid LIMIT ?2)";
@@ -107,8 +103,17 @@ pub(super) async fn settle(
     trace: &Trace,
     now: Moment,
 ) -> Result<Numbered, Error> {
-    let (here, from) = at(connection, trace).await?;
+    let here = at(connection, trace.here.0).await?;
     let ours = |(found, _): &(Numbered, u32)| found.branch.tenant == trace.tenant;
+    let mut from = None;
+    if !here.as_ref().is_some_and(ours) {
+        for (chain, _) in trace.before() {
+            from = at(connection, chain).await?.filter(ours);
+            if from.is_some() {
+                break;
+            }
+        }
+    }
     let session = if here.iter().chain(&from).any(ours) {
         None
     } else {
@@ -139,72 +144,30 @@ pub(super) async fn settle(
     };
     let mut settled = settled.ok_or(Error::RowNotFound)?;
     growth::renew(&mut settled.branch, trace, now);
-    renew(connection, &settled, trace, moved).await?;
+    sqlx::query(RENEW)
+        .bind(settled.number)
+        .bind(settled.branch.label.clone())
+        .bind(settled.branch.messages)
+        .bind(settled.branch.seen_at.0)
+        .bind(moved)
+        .execute(&mut *connection)
+        .await?;
+    if moved {
+        arrive(connection, settled.number, trace).await?;
+    }
     Ok(settled)
 }
 
-/// Notes that a branch was seen, and if it has moved the places it has come to.
-async fn renew(
+async fn at(
     connection: &mut SqliteConnection,
-    settled: &Numbered,
-    trace: &Trace,
-    moved: bool,
-) -> Result<(), Error> {
-    let Numbered { number, branch } = settled;
-    let mut places = Vec::new();
-    if moved {
-        let from = trace.from.filter(|(_, messages)| *messages <= trace.here.1);
-        places.extend(from.into_iter().chain([trace.here]));
-    }
-    let write = |write: Question, (chain, messages): &(ChainHash, u32)| {
-        let write = write.bind(chain.as_bytes().to_vec());
-        write.bind(*number).bind(*messages)
-    };
-    let new = count(ARRIVE.write(connection, &places, write).await?);
-    let row = sqlx::query(RENEW)
-        .bind(*number)
-        .bind(branch.label.clone())
-        .bind(branch.messages)
-        .bind(branch.seen_at.0)
-        .bind(moved)
-        .bind(new)
-        .bind(new * count(room::PLACE))
-        .fetch_one(&mut *connection)
+    chain: ChainHash,
+) -> Result<Option<(Numbered, u32)>, Error> {
+    let row = sqlx::query(AT)
+        .bind(chain.as_bytes().as_slice())
+        .fetch_optional(connection)
         .await?;
-    let places: i64 = row.try_get(0)?;
-    if places > count(PLACES + SLACK) {
-        let thin = sqlx::query(THIN).bind(*number).bind(places - count(PLACES));
-        let thinned = thin.execute(&mut *connection).await?.rows_affected();
-        count_places(connection, *number, -count(thinned)).await?;
-    }
-    Ok(())
-}
-
-/// A branch, and the messages at a place of it.
-type Place = Option<(Numbered, u32)>;
-
-/// The branches that have been at the place of a trace, and at the one it grew
-/// from, each with the messages there.
-async fn at(connection: &mut SqliteConnection, trace: &Trace) -> Result<(Place, Place), Error> {
-    let (here, _) = trace.here;
-    let from = trace.from.map(|(chain, _)| chain);
-    let rows = sqlx::query(AT)
-        .bind(here.as_bytes().to_vec())
-        .bind(from.unwrap_or(here).as_bytes().to_vec())
-        .fetch_all(connection)
-        .await?;
-    let (mut at_here, mut at_from) = (None, None);
-    for row in rows {
-        let found = (branch(&row)?, row.try_get(10)?);
-        let chain = digest(row.try_get(11)?, ChainHash::from_slice)?;
-        if Some(chain) == from {
-            at_from = Some(found.clone());
-        }
-        if chain == here {
-            at_here = Some(found);
-        }
-    }
-    Ok((at_here, at_from))
+    row.map(|row| Ok((branch(&row)?, row.try_get(10)?)))
+        .transpose()
 }
 
 async fn session(
@@ -239,7 +202,7 @@ async fn begin(
             .bind(branch.messages)
             .bind(now.0)
             .bind(now.0)
-            .bind(count(room::BRANCH))
+            .bind(number(room::BRANCH))
             .fetch_optional(&mut *connection)
             .await?;
         if let Some(row) = made {
@@ -250,23 +213,53 @@ async fn begin(
     Ok(None)
 }
 
-/// Counts places that came or went.
+/// Notes the places that a branch has come to, and lets go of the oldest.
+async fn arrive(
+    connection: &mut SqliteConnection,
+    branch: i64,
+    trace: &Trace,
+) -> Result<(), Error> {
+    let before = trace.from.into_iter().chain(trace.through.iter().copied());
+    let before = before.filter(|(_, messages)| *messages <= trace.here.1);
+    let mut new = 0;
+    for (chain, messages) in before.chain([trace.here]) {
+        let put = sqlx::query(ARRIVE)
+            .bind(chain.as_bytes().as_slice())
+            .bind(branch)
+            .bind(messages)
+            .execute(&mut *connection)
+            .await?;
+        new += put.rows_affected();
+    }
+    let places = count_places(connection, branch, number(new)).await?;
+    if places > number(PLACES + SLACK) {
+        let thinned = sqlx::query(THIN)
+            .bind(branch)
+            .bind(places - number(PLACES))
+            .execute(&mut *connection)
+            .await?;
+        count_places(connection, branch, -number(thinned.rows_affected())).await?;
+    }
+    Ok(())
+}
+
+/// Counts places that came or went; how many there are now.
 pub(super) async fn count_places(
     connection: &mut SqliteConnection,
     branch: i64,
     change: i64,
-) -> Result<(), Error> {
-    sqlx::query(COUNT)
+) -> Result<i64, Error> {
+    let row = sqlx::query(COUNT)
         .bind(branch)
         .bind(change)
-        .bind(change * count(room::PLACE))
-        .execute(connection)
+        .bind(change * number(room::PLACE))
+        .fetch_one(connection)
         .await?;
-    Ok(())
+    row.try_get(0)
 }
 
 impl Journal {
-    async fn found(&self, question: Question) -> Result<Vec<Branch>, StoreError> {
+    async fn found(&self, question: super::Question) -> Result<Vec<Branch>, StoreError> {
         self.read(question, |row| Ok(branch(row)?.branch)).await
     }
 
