@@ -19,7 +19,7 @@ use crate::store::copy::{CopyError, Progress, copy};
 use crate::store::{Opened, Store, postgres, sqlite};
 
 /// How long a store may take for an answer: nobody's request waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Connections to a database: one thing happens at a time.
 const CONNECTIONS: u32 = 2;

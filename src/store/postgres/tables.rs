@@ -99,25 +99,24 @@ impl PostgresStore {
             .filter(|name| !unique.contains(name))
             .map(|name| format!("{name} = excluded.{name}"))
             .collect();
-        let mut sql = format!(
+        let mut statements = vec![format!(
             "INSERT INTO longhaul.{} ({}) VALUES {} ON CONFLICT ({}) DO UPDATE SET {}",
             table.name,
             columns.join(", "),
             given.join(", "),
             table.unique,
             set.join(", "),
-        );
+        )];
         if NUMBERED.contains(&table.name) {
             // What comes later is numbered from there on.
-            sql.push_str(&format!(
-                "; SELECT setval(pg_get_serial_sequence('longhaul.{0}', 'number'), \
+            statements.push(format!(
+                "SELECT setval(pg_get_serial_sequence('longhaul.{0}', 'number'), \
                  (SELECT max(number) FROM longhaul.{0}))",
                 table.name
             ));
         }
-        if let Some(words) = words(table, rows) {
-            sql.push_str(&words);
-        }
+        statements.extend(words(table, rows));
+        let sql = statements.join("; ");
         let purpose = Purpose::Durable;
         self.lane
             .ask_within(UNHURRIED, purpose, &sql, |_| Ok(()))
@@ -170,7 +169,7 @@ fn words(table: &Table, rows: &[Row]) -> Option<String> {
         .collect();
     (table.name == ENTRIES && !found.is_empty()).then(|| {
         format!(
-            "; INSERT INTO longhaul.words (number, message, words) VALUES {} \
+            "INSERT INTO longhaul.words (number, message, words) VALUES {} \
              ON CONFLICT (number) DO UPDATE SET words = excluded.words",
             found.join(", ")
         )

@@ -3,6 +3,7 @@
 mod api;
 mod cli;
 mod client;
+mod copied;
 mod hostile;
 mod stock;
 mod tools;

@@ -76,16 +76,15 @@ impl PostgresStore {
         let purpose = Purpose::Reading;
         let unfinished = self.lane.ask_within(UNHURRIED, purpose, UNFINISHED, read);
         for (number, parent, id) in unfinished.await? {
-            let next = match id {
-                Some(id) => Some(id),
-                None => {
-                    let going = Going {
-                        number,
-                        parent,
-                        common: None,
-                    };
-                    self.clear(going, idle_since, done).await?
-                }
+            let next = if id.is_some() {
+                id
+            } else {
+                let going = Going {
+                    number,
+                    parent,
+                    common: None,
+                };
+                self.clear(going, idle_since, done).await?
             };
             if let Some(id) = next {
                 let more = self.forget_branch(id, Moment(i64::MIN), idle_since).await?;
@@ -154,7 +153,7 @@ impl PostgresStore {
         loop {
             let purpose = Purpose::Plain;
             let gone = self.lane.ask_within(UNHURRIED, purpose, &sql, read).await?;
-            // The first two are what was locked.
+            // The first one is what was locked.
             if let [_, (entries, _), .., (_, blobs)] = gone.as_slice() {
                 done.entries += entries.unsigned_abs();
                 done.blobs += blobs.unsigned_abs();
