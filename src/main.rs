@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, health, journal, replay, serve, sessions, sim};
+use longhaul::cli::{check, health, journal, replay, serve, sessions, sim, store};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -37,6 +37,8 @@ enum Command {
     Sessions(sessions::SessionsArgs),
     /// Look into the store: what views have left out
     Journal(journal::JournalArgs),
+    /// Move a store from SQLite to PostgreSQL or back
+    Store(store::StoreCommandArgs),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +55,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Check(args)) => Ok(check::run(args)?),
         Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Journal(args)) => journal::run(args),
+        Some(Command::Store(args)) => store::run(args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Health(args)) => tokio::runtime::Runtime::new()
             .context("cannot start the runtime")?

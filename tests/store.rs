@@ -29,6 +29,8 @@ mod branches;
 mod cancelled;
 #[path = "store/collecting.rs"]
 mod collecting;
+#[path = "store/copying.rs"]
+mod copying;
 #[path = "store/damage.rs"]
 mod damage;
 #[path = "store/entries.rs"]

@@ -14,6 +14,7 @@ pub mod replay;
 pub mod serve;
 pub mod sessions;
 pub mod sim;
+pub mod store;
 
 pub use desk::StoreArgs;
 pub use overrides::OverrideArgs;

@@ -9,6 +9,7 @@
 //! for, when [`Store::put_segment`] does. What can be had again at the price of an
 //! estimate, a mark's figures, follows when it can.
 
+pub mod copy;
 mod guarded;
 pub mod journal;
 mod lease;
@@ -210,6 +211,11 @@ pub trait Store: Send + Sync {
 
     /// The sessions it knows.
     fn sessions(&self) -> &dyn Sessions;
+
+    /// Itself as its tables, if it has any that outlast the process.
+    fn tables(&self) -> Option<&dyn copy::Tables> {
+        None
+    }
 
     /// Takes a lease, for work that only one of all who share the store should
     /// do: for so long nobody else gets it. Whoever has it already has it for so

@@ -49,10 +49,8 @@ async fn entries_come_back_as_they_were(store: &dyn Store) {
             terms: vec![format!("word{number}")],
         });
     }
-    assert_eq!(
-        append(store, &trace(1, None, 20), &entries, 7).await,
-        entries.len() as u64
-    );
+    let appended = append(store, &trace(1, None, 20), &entries, 7).await;
+    assert_eq!(appended, entries.len() as u64);
     let all = Listing {
         limit: 99,
         ..Listing::default()

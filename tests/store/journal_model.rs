@@ -1,5 +1,5 @@
-//! Random operations on the journal over SQLite and over memory, which is the
-//! model: every answer must be the same, also after closing and opening again.
+//! Random operations on the journal over SQLite, PostgreSQL and memory, which is
+//! the model: every answer must be the same, also after closing and opening again.
 
 use std::sync::Arc;
 
@@ -12,8 +12,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::journal_support::{entry, kept, place, reference, seen_from, session, tenant};
-use crate::support::{EVERYTHING, blob, body, lineage, sound};
+use crate::cluster::Cluster;
+use crate::journal_support::{
+    entry, kept, place, reference, seen_from, session, tenant, trace as story,
+};
+use crate::support::{EVERYTHING, at, blob, body, lineage, sound};
 
 #[derive(Debug, Clone)]
 enum Operation {
@@ -38,6 +41,7 @@ fn any_trace() -> impl Strategy<Value = Trace> {
             label,
             from: from.map(|(of, messages)| place(of + owner * 10, messages)),
             here: place(of + owner * 10, here),
+            ..story(0, None, 0)
         }
     })
 }
@@ -228,14 +232,28 @@ fn shown(rows: &[EntryRow]) -> Vec<String> {
         .collect()
 }
 
-async fn compare(operations: Vec<Operation>) {
-    let folder = crate::support::folder();
+/// Where the journal under test is.
+enum Place {
+    Files(tempfile::TempDir),
+    Database(String),
+}
+
+impl Place {
+    async fn open(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Files(folder) => sound(folder.path()).await,
+            Self::Database(url) => at(url).await,
+        }
+    }
+}
+
+async fn compare(place: Place, operations: Vec<Operation>) {
     let model: Arc<dyn Store> = Arc::new(Memory::new());
-    let mut store = sound(folder.path()).await;
+    let mut store = place.open().await;
     for operation in operations {
         if matches!(operation, Operation::Reopen) {
             store.close().await.unwrap();
-            store = sound(folder.path()).await;
+            store = place.open().await;
         }
         let expected = carry_out(&*model, &operation).await;
         let answer = carry_out(&*store, &operation).await;
@@ -249,13 +267,31 @@ async fn compare(operations: Vec<Operation>) {
     store.close().await.unwrap();
 }
 
+fn run(work: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().unwrap();
+    runtime.block_on(work);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn the_journal_in_sqlite_answers_as_in_memory(operations in vec(any_operation(), 1..40)) {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().build().unwrap();
-        runtime.block_on(compare(operations));
+        run(compare(Place::Files(crate::support::folder()), operations));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_journal_in_postgres_answers_as_in_memory(operations in vec(any_operation(), 1..40)) {
+        if let Some(cluster) = Cluster::shared() {
+            run(async {
+                let url = cluster.database().await;
+                compare(Place::Database(url), operations).await;
+            });
+        }
     }
 }

@@ -17,6 +17,7 @@ mod rows;
 mod schema;
 mod sessions;
 mod state;
+mod tables;
 mod trouble;
 mod write;
 
@@ -25,6 +26,7 @@ pub use open::{OpenError, open};
 use std::time::Duration;
 
 use self::lane::Lane;
+use super::copy::Tables;
 use super::journal::Journal;
 use super::{Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Moment, Sessions, Store};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
@@ -94,6 +96,10 @@ impl Store for PostgresStore {
 
     fn sessions(&self) -> &dyn Sessions {
         self
+    }
+
+    fn tables(&self) -> Option<&dyn Tables> {
+        Some(self)
     }
 
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {

@@ -14,6 +14,8 @@ mod pieces;
 mod recall;
 mod search;
 
+pub(super) use search::word_of;
+
 use std::io;
 use std::sync::Arc;
 

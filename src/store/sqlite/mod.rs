@@ -19,6 +19,7 @@ mod schema;
 mod segments;
 mod sessions;
 mod state;
+mod tables;
 mod write;
 
 pub use open::open;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 use self::journal::Journal;
 use self::state::State;
+use super::copy::Tables;
 use super::{
     Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Memory, Moment, Sessions, Store,
 };
@@ -152,6 +154,10 @@ impl Store for SqliteStore {
             Some(state) => state,
             None => &self.memory,
         }
+    }
+
+    fn tables(&self) -> Option<&dyn Tables> {
+        Some(self)
     }
 
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {

@@ -1,13 +1,15 @@
-//! `longhaul sessions` and `longhaul journal`, on the files of a proxy.
+//! `longhaul sessions` and `longhaul journal`, on the store of a proxy: its files,
+//! or a database.
 
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use longhaul::store::sqlite;
+use longhaul::store::{postgres, sqlite};
 use serde_json::Value;
 
 use super::stock::{Stocked, put, wait, work};
+use crate::cluster::Cluster;
 use crate::support::{Client, Proxy, Tap, plain, text};
 
 fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
@@ -31,6 +33,48 @@ fn wrong(folder: &Path, arguments: &[&str], code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
     assert!(output.stdout.is_empty());
     errors
+}
+
+/// The commands answer alike about a database.
+#[test]
+fn a_database_is_looked_into_like_files() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = wait(cluster.database());
+    let own = wait(async {
+        let opened = postgres::open(&url, 4, Duration::from_secs(20)).await;
+        let store = opened.unwrap().store;
+        let own = put(&*store, "a", &work("alpha"), 1_000).await;
+        put(&*store, "b", &work("omega"), 2_000).await;
+        store.close().await.unwrap();
+        own
+    });
+    let (folder, same, _) = stocked();
+    assert_eq!(same.id, own.id);
+    let id = own.id.to_string();
+    let block = own.block(2, 0);
+    for arguments in [
+        &["sessions"][..],
+        &["sessions", "--json", "--limit", "1"],
+        &["sessions", "show", &id[..10]],
+        &["sessions", "handoff", &id],
+        &["journal", "search", "label-1000", "QUUX_RETRY_BUDGET"],
+        &["journal", "show", &id, "--kind", "decision"],
+        &["journal", "show", &id, &block, "--page", "2"],
+        &["journal", "export", &id],
+        &["sessions", "delete", &id],
+    ] {
+        let on_files = told(folder.path(), arguments);
+        let there = [arguments, &["--store", &url]].concat();
+        assert_eq!(told(folder.path(), &there), on_files, "{arguments:?}");
+    }
+    let gone = wrong(
+        folder.path(),
+        &["sessions", "show", &id, "--store", &url],
+        1,
+    );
+    assert!(gone.contains("no session"), "{gone}");
 }
 
 /// A folder with sessions of two tenants, as a proxy leaves it behind, or still

@@ -9,6 +9,7 @@ mod stock;
 mod api;
 mod cli;
 mod client;
+mod copied;
 mod due;
 mod fed;
 mod hostile;

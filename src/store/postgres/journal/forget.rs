@@ -153,7 +153,7 @@ impl PostgresStore {
         loop {
             let purpose = Purpose::Plain;
             let gone = self.lane.ask_within(UNHURRIED, purpose, &sql, read).await?;
-            // The first two are what was locked.
+            // The first one is what was locked.
             if let [_, (entries, _), .., (_, blobs)] = gone.as_slice() {
                 done.entries += entries.unsigned_abs();
                 done.blobs += blobs.unsigned_abs();

@@ -127,7 +127,7 @@ fn by_chain(trace: &Trace) -> Known {
     };
     let mut chosen = format!("({})", at(&here));
     let mut places = here.clone();
-    if let Some((from, _)) = trace.from {
+    for (from, _) in trace.before() {
         let from = bytes(from.as_bytes());
         places = format!("{places}, {from}");
         chosen = format!(
@@ -157,9 +157,9 @@ fn by_number(trace: &Trace, number: i64) -> Known {
 /// Notes that the branch has come to a place, and lets go of its oldest ones.
 fn arrive(trace: &Trace, now: Moment) -> String {
     let here = bytes(trace.here.0.as_bytes());
-    let from = trace.from.filter(|(_, messages)| *messages <= trace.here.1);
-    let places: Vec<String> = from
-        .into_iter()
+    let before = trace.from.into_iter().chain(trace.through.iter().copied());
+    let before = before.filter(|(_, messages)| *messages <= trace.here.1);
+    let places: Vec<String> = before
         .chain([trace.here])
         .zip(0..)
         .map(|((chain, messages), order)| {

@@ -79,19 +79,16 @@ async fn look(
     let tenant = bytes(trace.tenant.as_bytes());
     let lineage = bytes(trace.lineage.as_bytes());
     let here = bytes(trace.here.0.as_bytes());
-    let from = maybe(
-        trace
-            .from
-            .as_ref()
-            .map(|(from, _)| from.as_bytes().as_slice()),
-    );
+    let before = trace.before().map(|(chain, _)| bytes(chain.as_bytes()));
+    let before: Vec<String> = before.chain(["NULL".to_owned()]).collect();
+    let before = before.join(", ");
     let mut both = [trace.tenant.as_bytes().as_slice(), trace.lineage.as_bytes()].concat();
     both.extend_from_slice(b"branch");
     let lock = i64::from_le_bytes(crate::store::rule::proof(&both));
     let sql = format!(
         "SELECT pg_is_in_recovery() FROM pg_advisory_xact_lock({}); \
          SELECT false FROM longhaul.branches WHERE number IN (SELECT branch FROM longhaul.places \
-         WHERE chain IN ({here}, {from})) ORDER BY number FOR UPDATE",
+         WHERE chain IN ({here}, {before})) ORDER BY number FOR UPDATE",
         number(lock)
     );
     for row in fetch(connection, sql).await? {
@@ -103,10 +100,11 @@ async fn look(
         "SELECT {BRANCHES}, 0::bigint, p.messages FROM longhaul.places p JOIN longhaul.branches b \
          ON b.number = p.branch LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
          WHERE p.chain = {here} AND b.id IS NOT NULL \
-         UNION ALL SELECT {BRANCHES}, 1, p.messages FROM longhaul.places p \
+         UNION ALL (SELECT {BRANCHES}, 1, p.messages FROM longhaul.places p \
          JOIN longhaul.branches b ON b.number = p.branch \
          LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
-         WHERE p.chain = {from} AND b.id IS NOT NULL \
+         WHERE p.chain IN ({before}) AND b.id IS NOT NULL AND b.tenant = {tenant} \
+         ORDER BY p.messages DESC LIMIT 1) \
          UNION ALL (SELECT {BRANCHES}, 2, 0 FROM longhaul.branches b \
          LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
          WHERE b.lineage = {lineage} AND b.tenant = {tenant} AND NOT b.forgotten \

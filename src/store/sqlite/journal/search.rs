@@ -52,7 +52,7 @@ struct Shown {
 
 /// A word, as it is kept for a branch. What stands before the `x` are
 /// hexadecimal digits, so that no two are the same.
-pub(super) fn word_of(branch: i64, word: &str) -> String {
+pub(in super::super) fn word_of(branch: i64, word: &str) -> String {
     format!("{branch:x}x{word}")
 }
 
