@@ -20,7 +20,7 @@ async fn fill(store: &dyn Store) {
         store.commit(&commit(place, place)).await.unwrap();
     }
     let mut odd = mark(99);
-    odd.model = "a\0b".to_owned();
+    "a\0b".clone_into(&mut odd.model);
     odd.seen_at = Moment(-7);
     store.record(&[odd]).await.unwrap();
     store.learn("factor", "1.25\0").await.unwrap();
