@@ -10,7 +10,7 @@
 use prometheus::core::{MetricVec, MetricVecBuilder};
 
 /// What a pass did.
-pub const KINDS: &[&str] = &["clear", "trim", "summary", "truncate"];
+pub const KINDS: &[&str] = &["clear", "trim", "summary", "truncate", "journal"];
 /// What started it.
 pub const TRIGGERS: &[&str] = &[
     "budget",

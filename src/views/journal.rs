@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::archived::{Home, Known};
 use super::prepare::Prepared;
-use super::{Fault, Views};
+use super::{Fault, LARGE, Views};
 use crate::compactor::errand::Finished;
 use crate::config::RecallMcp;
 use crate::engine::archive;
@@ -204,7 +204,7 @@ impl Views {
             found.append(&mut noted(seed, &[pass]));
             feed.push(trace, found, at);
         };
-        self.tasks.spawn_blocking_on(work, &self.background);
+        self.in_turn(prepared.recognised.bytes.len(), work);
     }
 
     /// Tells the journal what is new in a conversation.
@@ -214,6 +214,10 @@ impl Views {
             return;
         };
         let recognised = prepared.recognised.clone();
+        // Without room the next request tells of this one too.
+        let Some(room) = self.hold(&recognised.bytes) else {
+            return;
+        };
         let from = self.archived.fed(prepared.lineage, &recognised.swifts);
         let (feed, at) = (self.feed.clone(), self.now());
         let work = move || {
@@ -221,8 +225,25 @@ impl Views {
             let facts = facts(&conversation, from, conversation.len());
             let notes: Vec<Note<'_>> = facts.iter().map(note).collect();
             feed.push(trace, noted(recognised.seed(), &notes), at);
+            drop(room);
         };
-        self.tasks.spawn_blocking_on(work, &self.background);
+        self.in_turn(prepared.recognised.bytes.len(), work);
+    }
+
+    /// Does something in the background; with a large body one after the other,
+    /// since each takes several times its size meanwhile.
+    fn in_turn(&self, size: usize, work: impl FnOnce() + Send + 'static) {
+        if size < LARGE {
+            self.tasks.spawn_blocking_on(work, &self.background);
+            return;
+        }
+        let (turns, background) = (self.telling.clone(), self.background.clone());
+        let waits = async move {
+            let _turn = turns.acquire().await;
+            // That it failed is its own affair: nobody waits for it.
+            let _ = background.spawn_blocking(work).await;
+        };
+        self.tasks.spawn_on(waits, &self.background);
     }
 }
 

@@ -152,6 +152,8 @@ pub struct Views {
     tasks: TaskTracker,
     large: Semaphore,
     holding: Arc<Semaphore>,
+    /// Large bodies are told to the journal one after the other.
+    telling: Arc<Semaphore>,
 }
 
 impl Views {
@@ -195,6 +197,7 @@ impl Views {
             tasks: TaskTracker::new(),
             large: Semaphore::new(LARGE_AT_ONCE),
             holding: Arc::new(Semaphore::new(held)),
+            telling: Arc::new(Semaphore::new(1)),
         };
         match views.timed("learned", views.store.learned()).await {
             Ok(notes) => {

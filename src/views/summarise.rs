@@ -201,7 +201,7 @@ impl Views {
 
     /// Room to hold a request in memory, while its reply comes and while it is
     /// summed up; `None` if there is none now, and the next request may try.
-    fn hold(&self, bytes: &Bytes) -> Option<Arc<OwnedSemaphorePermit>> {
+    pub(super) fn hold(&self, bytes: &Bytes) -> Option<Arc<OwnedSemaphorePermit>> {
         let kilobytes = u32::try_from(bytes.len() / 1024 + 1).ok()?;
         let held = self.holding.clone().try_acquire_many_owned(kilobytes);
         held.ok().map(Arc::new)

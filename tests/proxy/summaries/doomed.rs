@@ -15,8 +15,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hyper_util::client::proxy::matcher::Matcher;
 use longhaul::app::{App, Surroundings};
 use longhaul::clock::Clock;
-use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
-use longhaul::store::journal::Journal;
+use longhaul::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, Reference, SegmentId};
+use longhaul::store::journal::{
+    Archive, Branch, Entry, EntryRow, Extent, Forgotten, Journal, Kept, Listing, Match, Referred,
+    Scope, Trace,
+};
 use longhaul::store::{
     Answer, Collected, Commit, Committed, Keep, MarkRow, Moment, Sessions, Store, sqlite,
 };
@@ -185,13 +188,13 @@ impl Store for Dying {
         self.inner.learn(key, value)
     }
     fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()> {
-        self.write("blobs", self.inner.put_blobs(blobs, now))
+        self.inner.put_blobs(blobs, now)
     }
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         self.inner.blob(id)
     }
     fn journal(&self) -> &dyn Journal {
-        self.inner.journal()
+        self
     }
     fn sessions(&self) -> &dyn Sessions {
         self.inner.sessions()
@@ -201,5 +204,61 @@ impl Store for Dying {
     }
     fn close(&self) -> Answer<'_, ()> {
         self.inner.close()
+    }
+}
+
+impl Journal for Dying {
+    fn archive<'a>(
+        &'a self,
+        trace: &'a Trace,
+        archive: &'a Archive,
+        now: Moment,
+    ) -> Answer<'a, LineageId> {
+        let work = self.inner.journal().archive(trace, archive, now);
+        self.write("archive", work)
+    }
+    fn append<'a>(
+        &'a self,
+        trace: &'a Trace,
+        entries: &'a [Entry],
+        now: Moment,
+    ) -> Answer<'a, u64> {
+        let work = self.inner.journal().append(trace, entries, now);
+        self.write("append", work)
+    }
+    fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {
+        self.inner.journal().referred(reference)
+    }
+    fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
+        self.inner.journal().branch(id)
+    }
+    fn children(&self, id: LineageId, behind: u32, limit: u32) -> Answer<'_, Vec<Branch>> {
+        self.inner.journal().children(id, behind, limit)
+    }
+    fn branches(&self, before: Option<Moment>, limit: u32) -> Answer<'_, Vec<Branch>> {
+        self.inner.journal().branches(before, limit)
+    }
+    fn matching<'a>(&'a self, scope: &'a Scope, terms: &'a [String]) -> Answer<'a, Vec<Match>> {
+        self.inner.journal().matching(scope, terms)
+    }
+    fn entries<'a>(&'a self, numbers: &'a [i64]) -> Answer<'a, Vec<EntryRow>> {
+        self.inner.journal().entries(numbers)
+    }
+    fn list<'a>(&'a self, scope: &'a Scope, listing: &'a Listing) -> Answer<'a, Vec<EntryRow>> {
+        self.inner.journal().list(scope, listing)
+    }
+    fn kept<'a>(
+        &'a self,
+        scope: &'a Scope,
+        messages: (u32, u32),
+        as_of: Option<u32>,
+    ) -> Answer<'a, Vec<Kept>> {
+        self.inner.journal().kept(scope, messages, as_of)
+    }
+    fn forget(&self, id: LineageId) -> Answer<'_, Forgotten> {
+        self.inner.journal().forget(id)
+    }
+    fn extent(&self) -> Answer<'_, Extent> {
+        self.inner.journal().extent()
     }
 }

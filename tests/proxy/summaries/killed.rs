@@ -103,8 +103,8 @@ fn a_summary_that_was_stored_is_found_again_and_not_paid_for_twice() {
 #[test]
 fn before_the_commit_the_old_view_holds_and_the_summary_is_not_paid_for_twice() {
     for (write, moment) in [
-        ("blobs", "before"),
-        ("blobs", "after"),
+        ("archive", "before"),
+        ("archive", "after"),
         ("commit", "before"),
     ] {
         let (paid, new, pass) = survived(death(write, moment));

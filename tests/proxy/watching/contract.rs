@@ -20,7 +20,7 @@ pub enum Values {
 }
 use Values::{Model, Of, Status};
 
-const KIND: Values = Of(&["clear", "trim", "summary", "truncate"]);
+const KIND: Values = Of(&["clear", "trim", "summary", "truncate", "journal"]);
 const SCOPE: Values = Of(&["session", "summarizer"]);
 const PHASE: Values = Of(&["closed", "open", "half_open"]);
 const REASON: Values = Of(&[
