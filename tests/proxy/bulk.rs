@@ -18,9 +18,10 @@ const SIZE: usize = 8_000_000;
 /// Room for eight of them.
 const ROOM: usize = 64 << 20;
 const EVENT: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
-/// What the process may need besides the bodies: itself, its vocabulary, and the
-/// spans of the few bodies that are looked at at once.
-const BESIDES: usize = 200 << 20;
+/// What the process may need besides the bodies: itself, its vocabulary, the
+/// spans of the few bodies that are looked at at once, and what the journal is
+/// told of them, one after the other.
+const BESIDES: usize = 256 << 20;
 
 fn body(number: usize) -> String {
     let mut body = String::from(r#"{"model":"claude-opus-5-5","max_tokens":9,"messages":["#);
