@@ -66,6 +66,7 @@ pub const PHASES: &[&str] = &["first_byte", "total"];
 pub const OPERATIONS: &[&str] = &[
     "append",
     "archive",
+    "branch",
     "collect",
     "commit",
     "learn",

