@@ -12,7 +12,7 @@ use longhaul::store::journal::{Entry, Scope, Text, scope_of_session};
 use longhaul::store::{Moment, Store};
 
 use crate::journal_support::{entry, fork, trace, whole};
-use crate::support::{files, in_files, lineage, open};
+use crate::support::{files, in_database, in_files, lineage, open};
 
 const BRANCHES: u64 = 1_000;
 const WORDS: usize = 60_000;
@@ -140,23 +140,17 @@ async fn recall(store: &dyn Store, scope: &Scope, words: &[String]) -> (Duration
     (began.elapsed(), found.len())
 }
 
-#[tokio::test]
-#[ignore = "a measurement, not a test"]
-async fn appending_and_finding_in_a_large_journal() {
-    let count = std::env::var("LONGHAUL_ENTRIES").map_or(1_000_000, |many| many.parse().unwrap());
+/// Fills a journal and looks for things in it; a line each.
+async fn measured(store: &dyn Store, count: u64) {
     fastrand::seed(7);
-    let home = in_files().await;
-    let folder = home.folder.as_ref().unwrap().path();
     let language = Language::new();
-    let began = Instant::now();
-    let [twenty, one] = fill(&*home.store, &language, count).await;
+    let [twenty, one] = fill(store, &language, count).await;
     println!("### Journal: {count} entries in {BRANCHES} conversations");
     println!();
     println!("| | median | p99 | longest |");
     println!("|---|---|---|---|");
     row("append 20 entries", twenty);
     row("append 1 entry", one);
-    let store = &*home.store;
     for (what, words) in [("5 words", 5), ("24 words", 24), ("1 common word", 1)] {
         let mut times = Vec::new();
         for _ in 0..1_000 {
@@ -189,6 +183,38 @@ async fn appending_and_finding_in_a_large_journal() {
         times.push(recall(store, &scope, &query(&language, first, 5)).await.0);
     }
     row("recall, 5 words, 64 branches", times);
+}
+
+fn count() -> u64 {
+    std::env::var("LONGHAUL_ENTRIES").map_or(1_000_000, |many| many.parse().unwrap())
+}
+
+#[tokio::test]
+#[ignore = "a measurement, not a test"]
+async fn appending_and_finding_in_a_large_journal_in_a_database() {
+    let Some((store, _)) = in_database().await else {
+        return;
+    };
+    measured(&*store, count()).await;
+    let forgetting = Instant::now();
+    let gone = store.journal().forget(lineage(500)).await.unwrap();
+    println!(
+        "| forgetting {} entries | {:.2?} | | |",
+        gone.entries,
+        forgetting.elapsed()
+    );
+    assert!(store.journal().extent().await.unwrap().entries + gone.entries >= count());
+}
+
+#[tokio::test]
+#[ignore = "a measurement, not a test"]
+async fn appending_and_finding_in_a_large_journal() {
+    let count = count();
+    let home = in_files().await;
+    let folder = home.folder.as_ref().unwrap().path();
+    let began = Instant::now();
+    measured(&*home.store, count).await;
+    let store = &*home.store;
     let extent = store.journal().extent().await.unwrap();
     store.close().await.unwrap();
     let sizes = files(folder, "journal.db").into_iter();
