@@ -154,9 +154,9 @@ async fn measured(store: &dyn Store, count: u64) {
     for (what, words) in [("5 words", 5), ("24 words", 24), ("1 common word", 1)] {
         let mut times = Vec::new();
         for _ in 0..1_000 {
-            let story = fastrand::u64(1..BRANCHES);
-            let scope = scope_of_session(store.journal(), lineage(story)).await;
-            let words = query(&language, story, words);
+            let number = fastrand::u64(1..BRANCHES);
+            let scope = scope_of_session(store.journal(), lineage(number)).await;
+            let words = query(&language, number, words);
             times.push(recall(store, &scope.unwrap(), &words).await.0);
         }
         row(&format!("recall, {what}"), times);
