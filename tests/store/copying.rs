@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use longhaul::store::copy::{CopyError, TABLES, copy};
 use longhaul::store::journal::{Archive, Listing, Text};
-use longhaul::store::{Moment, Store};
+use longhaul::store::{MarkRow, Moment, Store};
 
 use crate::journal_support::{
     append, archive, entry, fork, promise, reference, search, seen_from, session, trace, whole,
@@ -19,9 +19,11 @@ async fn fill(store: &dyn Store) {
     for place in 0..40 {
         store.commit(&commit(place, place)).await.unwrap();
     }
-    let mut odd = mark(99);
-    "a\0b".clone_into(&mut odd.model);
-    odd.seen_at = Moment(-7);
+    let odd = MarkRow {
+        model: "a\0b".to_owned(),
+        seen_at: Moment(-7),
+        ..mark(99)
+    };
     store.record(&[odd]).await.unwrap();
     store.learn("factor", "1.25\0").await.unwrap();
     put_segment(store, 1, &body(1), 5).await;
@@ -202,7 +204,7 @@ async fn what_is_interrupted_goes_on_where_it_was() {
     // Once more, while nobody has used it.
     carry(&*files, "files", &*database).await;
     database
-        .record(&[longhaul::store::MarkRow {
+        .record(&[MarkRow {
             seen_at: Moment(9_999_999),
             ..mark(500)
         }])

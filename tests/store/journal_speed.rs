@@ -12,7 +12,7 @@ use longhaul::store::journal::{Entry, Scope, Text, scope_of_session};
 use longhaul::store::{Moment, Store};
 
 use crate::journal_support::{entry, fork, trace, whole};
-use crate::support::{files, in_files, lineage, open};
+use crate::support::{files, in_database, in_files, lineage, open};
 
 const BRANCHES: u64 = 1_000;
 const WORDS: usize = 60_000;
@@ -51,15 +51,15 @@ fn word(rank: usize) -> String {
 }
 
 /// A name that only one conversation knows.
-fn own(session: u64) -> String {
-    format!("name_{session}_{}", fastrand::u32(0..2_000))
+fn own(story: u64) -> String {
+    format!("name_{story}_{}", fastrand::u32(0..2_000))
 }
 
 /// An entry of 100 to 2,000 characters.
-fn generated(language: &Language, session: u64, message: u32) -> Entry {
+fn generated(language: &Language, story: u64, message: u32) -> Entry {
     let count = fastrand::usize(14..280);
     let mut words: Vec<_> = (0..count).map(|_| language.any()).collect();
-    words.extend((0..count / 12).map(|_| own(session)));
+    words.extend((0..count / 12).map(|_| own(story)));
     let text = words.join(" ");
     words.sort();
     words.dedup();
@@ -89,24 +89,24 @@ async fn fill(store: &dyn Store, language: &Language, count: u64) -> [Vec<Durati
     while written < count {
         let turn = fastrand::u64(0..20);
         // The first conversation goes on for ever and grows very long.
-        let session = match turn {
+        let story = match turn {
             0 => 0,
             _ => (written * BRANCHES / count + turn) % BRANCHES,
         };
-        let before = reached[usize::try_from(session).unwrap()];
+        let before = reached[usize::try_from(story).unwrap()];
         let after = before + 20;
         let here = match before {
-            0 if session % 5 == 4 && reached[usize::try_from(session - 1).unwrap()] > 40 => {
-                let parent = reached[usize::try_from(session - 1).unwrap()];
-                fork(session, session - 1, parent - 20, after)
+            0 if story % 5 == 4 && reached[usize::try_from(story - 1).unwrap()] > 40 => {
+                let parent = reached[usize::try_from(story - 1).unwrap()];
+                fork(story, story - 1, parent - 20, after)
             }
-            0 => trace(session, None, after),
-            _ => trace(session, Some(before), after),
+            0 => trace(story, None, after),
+            _ => trace(story, Some(before), after),
         };
-        reached[usize::try_from(session).unwrap()] = after;
+        reached[usize::try_from(story).unwrap()] = after;
         let size = if fastrand::u32(0..10) == 0 { 1 } else { 20 };
         let entries: Vec<_> = (before..before + size)
-            .map(|message| generated(language, session, message))
+            .map(|message| generated(language, story, message))
             .collect();
         let began = Instant::now();
         let append = store.journal().append(&here, &entries, Moment(1)).await;
@@ -117,13 +117,13 @@ async fn fill(store: &dyn Store, language: &Language, count: u64) -> [Vec<Durati
 }
 
 /// What somebody might ask: common, ordinary and rare words together.
-fn query(language: &Language, session: u64, count: usize) -> Vec<String> {
+fn query(language: &Language, story: u64, count: usize) -> Vec<String> {
     let mut words = vec![
         word(fastrand::usize(0..5)),
         word(fastrand::usize(20..200)),
         word(fastrand::usize(500..5_000)),
         word(fastrand::usize(5_000..WORDS)),
-        own(session),
+        own(story),
     ];
     words.extend((words.len()..count).map(|_| language.any()));
     words.truncate(count);
@@ -140,29 +140,23 @@ async fn recall(store: &dyn Store, scope: &Scope, words: &[String]) -> (Duration
     (began.elapsed(), found.len())
 }
 
-#[tokio::test]
-#[ignore = "a measurement, not a test"]
-async fn appending_and_finding_in_a_large_journal() {
-    let count = std::env::var("LONGHAUL_ENTRIES").map_or(1_000_000, |many| many.parse().unwrap());
+/// Fills a journal and looks for things in it; a line each.
+async fn measured(store: &dyn Store, count: u64) {
     fastrand::seed(7);
-    let home = in_files().await;
-    let folder = home.folder.as_ref().unwrap().path();
     let language = Language::new();
-    let began = Instant::now();
-    let [twenty, one] = fill(&*home.store, &language, count).await;
+    let [twenty, one] = fill(store, &language, count).await;
     println!("### Journal: {count} entries in {BRANCHES} conversations");
     println!();
     println!("| | median | p99 | longest |");
     println!("|---|---|---|---|");
     row("append 20 entries", twenty);
     row("append 1 entry", one);
-    let store = &*home.store;
     for (what, words) in [("5 words", 5), ("24 words", 24), ("1 common word", 1)] {
         let mut times = Vec::new();
         for _ in 0..1_000 {
-            let session = fastrand::u64(1..BRANCHES);
-            let scope = scope_of_session(store.journal(), lineage(session)).await;
-            let words = query(&language, session, words);
+            let number = fastrand::u64(1..BRANCHES);
+            let scope = scope_of_session(store.journal(), lineage(number)).await;
+            let words = query(&language, number, words);
             times.push(recall(store, &scope.unwrap(), &words).await.0);
         }
         row(&format!("recall, {what}"), times);
@@ -183,12 +177,44 @@ async fn appending_and_finding_in_a_large_journal() {
     for _ in 0..300 {
         let first = fastrand::u64(1..BRANCHES - 64);
         let mut scope = Scope::default();
-        for session in first..first + 64 {
-            scope.join(whole(lineage(session)));
+        for story in first..first + 64 {
+            scope.join(whole(lineage(story)));
         }
         times.push(recall(store, &scope, &query(&language, first, 5)).await.0);
     }
     row("recall, 5 words, 64 branches", times);
+}
+
+fn count() -> u64 {
+    std::env::var("LONGHAUL_ENTRIES").map_or(1_000_000, |many| many.parse().unwrap())
+}
+
+#[tokio::test]
+#[ignore = "a measurement, not a test"]
+async fn appending_and_finding_in_a_large_journal_in_a_database() {
+    let Some((store, _)) = in_database().await else {
+        return;
+    };
+    measured(&*store, count()).await;
+    let forgetting = Instant::now();
+    let gone = store.journal().forget(lineage(500)).await.unwrap();
+    println!(
+        "| forgetting {} entries | {:.2?} | | |",
+        gone.entries,
+        forgetting.elapsed()
+    );
+    assert!(store.journal().extent().await.unwrap().entries + gone.entries >= count());
+}
+
+#[tokio::test]
+#[ignore = "a measurement, not a test"]
+async fn appending_and_finding_in_a_large_journal() {
+    let count = count();
+    let home = in_files().await;
+    let folder = home.folder.as_ref().unwrap().path();
+    let began = Instant::now();
+    measured(&*home.store, count).await;
+    let store = &*home.store;
     let extent = store.journal().extent().await.unwrap();
     store.close().await.unwrap();
     let sizes = files(folder, "journal.db").into_iter();

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use longhaul::engine::chain;
+use longhaul::store::journal::Extent;
 use longhaul::store::{MarkRow, Moment, StoreError, postgres};
 
 use crate::cluster::{Cluster, execute, number, raw};
+use crate::journal_support::{append, archive, entry, fork, search, trace, whole};
 use crate::support::{
-    PATIENCE, at, body, chain as place, commit, in_database, mark, marks, segments,
+    PATIENCE, at, body, chain as place, commit, in_database, lineage, mark, marks, segments,
 };
 
 #[tokio::test]
@@ -258,5 +260,63 @@ async fn a_database_that_goes_and_comes_back_under_load_loses_nothing_it_confirm
     for (done, _) in outcomes {
         assert!(!done.is_empty());
         assert_eq!(marks(&*store, &done).await.len(), done.len());
+    }
+}
+
+/// Replicas tell of one conversation at once, and of forks of it: each is one
+/// branch, and whatever was confirmed is there once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_that_tell_of_one_conversation_grow_one_branch() {
+    let Some((_, url)) = in_database().await else {
+        return;
+    };
+    let mut telling = tokio::task::JoinSet::new();
+    for replica in 0..4_u32 {
+        let store = at(&url).await;
+        telling.spawn(async move {
+            let mut new = 0;
+            for turn in 1..15_u32 {
+                let here = trace(1, (turn > 1).then_some(turn - 1), turn);
+                let content = archive(&[(turn, "parts", u64::from(turn % 5))]);
+                let put = store.journal().archive(&here, &content, Moment(1));
+                assert_eq!(put.await.unwrap(), lineage(1));
+                let entries = [entry(turn, "word both"), entry(100 + replica, "word own")];
+                new += append(&*store, &here, &entries, 1).await;
+            }
+            for turn in 1..9 {
+                let left = fork(u64::from(10 + turn), 1, turn, turn + 1);
+                new += append(&*store, &left, &[entry(turn, "word fork")], 1).await;
+            }
+            new
+        });
+    }
+    let new: u64 = telling.join_all().await.iter().sum();
+    let store = at(&url).await;
+    let journal = store.journal();
+    let extent = journal.extent().await.unwrap();
+    assert_eq!(extent.entries, new);
+    let found = search(&*store, &whole(lineage(1)), "both own").await;
+    let both = found.iter().filter(|(text, _)| text == "word both");
+    assert_eq!(both.count(), 14);
+    assert_eq!(journal.branches(None, 99).await.unwrap().len(), 1 + 8);
+    // What is counted is what is there.
+    let mut stranger = raw(&url).await;
+    for (counted, there) in [
+        ("sum(entries)", "SELECT count(*) FROM longhaul.entries"),
+        ("sum(places)", "SELECT count(*) FROM longhaul.places"),
+    ] {
+        let sql = format!("SELECT {counted}::bigint FROM longhaul.branches");
+        let counted = number(&mut stranger, &sql).await;
+        assert_eq!(counted, number(&mut stranger, there).await);
+    }
+    for held in journal.branches(None, 99).await.unwrap() {
+        journal.forget(held.id).await.unwrap();
+    }
+    assert_eq!(journal.extent().await.unwrap(), Extent::default());
+    for table in [
+        "branches", "places", "messages", "promises", "links", "entries", "words", "blobs",
+    ] {
+        let sql = format!("SELECT count(*) FROM longhaul.{table}");
+        assert_eq!(number(&mut stranger, &sql).await, 0, "{table}");
     }
 }

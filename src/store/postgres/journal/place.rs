@@ -155,7 +155,7 @@ fn by_number(trace: &Trace, number: i64) -> Known {
 }
 
 /// Notes that the branch has come to a place, and lets go of its oldest ones.
-fn arrive(trace: &Trace, now: Moment) -> String {
+pub(super) fn arrive(trace: &Trace, now: Moment) -> String {
     let here = bytes(trace.here.0.as_bytes());
     let before = trace.from.into_iter().chain(trace.through.iter().copied());
     let before = before.filter(|(_, messages)| *messages <= trace.here.1);

@@ -12,6 +12,7 @@ use super::super::ask::{Purpose, bytes, fetch, maybe};
 use super::super::rows::number;
 use super::super::trouble::Trouble;
 use super::branches::{BRANCHES, Numbered, branch};
+use super::place::arrive;
 use crate::engine::ids::LineageId;
 use crate::store::journal::growth::{self, Belongs, Found};
 use crate::store::journal::{Trace, room};
@@ -145,7 +146,12 @@ async fn begin(
             now = number(now.0),
         );
         if let Some(row) = fetch(connection, sql).await?.first() {
-            return Ok(Some(row.try_get(0)?));
+            let number: i64 = row.try_get(0)?;
+            // With its place, or the next one to come would begin it again.
+            let arrive = arrive(trace, now);
+            let sql = format!("SELECT set_config('longhaul.branch', '{number}', true); {arrive}");
+            fetch(connection, sql).await?;
+            return Ok(Some(number));
         }
     }
     Ok(None)
