@@ -28,12 +28,15 @@ async fn timed<T>(work: impl Future<Output = T>, times: &mut Vec<Duration>) -> T
 
 #[tokio::test]
 #[ignore = "a measurement, not a test"]
-async fn the_common_operations() {
+async fn the_common_operations_in_files() {
     let home = in_files().await;
-    println!("in files");
-    measure(home.store).await;
+    measure(home.store.clone()).await;
+}
+
+#[tokio::test]
+#[ignore = "a measurement, not a test"]
+async fn the_common_operations_in_a_database() {
     if let Some((store, _)) = in_database().await {
-        println!("in a database, over a socket of this machine");
         measure(store).await;
     }
 }
