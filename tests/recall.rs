@@ -224,16 +224,11 @@ fn chosen(mut recordings: Vec<PathBuf>) -> Vec<PathBuf> {
     recordings
 }
 
-#[test]
-fn an_identifier_is_found_by_itself_and_by_its_words() {
-    let folder = folder();
-    let Ok(recordings) = std::fs::read_dir(&folder) else {
-        println!("no recordings in {}: skipped", folder.display());
-        return;
-    };
-    let recordings = chosen(recordings.map(|entry| entry.unwrap().path()).collect());
-    let sessions: Vec<Vec<Held>> = recordings.iter().map(|path| everything(path)).collect();
-    // Where each identifier stands, and how often, in whatever case.
+/// Session, entry and byte.
+type Place = (usize, usize, usize);
+
+/// Where the identifiers stand that occur once, in whatever case.
+fn unique(sessions: &[Vec<Held>]) -> Vec<Place> {
     let mut counts: BTreeMap<String, (usize, Option<Place>)> = BTreeMap::new();
     for (session, held) in sessions.iter().enumerate() {
         for (number, held) in held.iter().enumerate() {
@@ -251,6 +246,19 @@ fn an_identifier_is_found_by_itself_and_by_its_words() {
     let once = counts.into_values().filter(|(count, _)| *count == 1);
     let mut places: Vec<Place> = once.filter_map(|(_, place)| place).collect();
     places.sort_unstable();
+    places
+}
+
+#[test]
+fn an_identifier_is_found_by_itself_and_by_its_words() {
+    let folder = folder();
+    let Ok(recordings) = std::fs::read_dir(&folder) else {
+        println!("no recordings in {}: skipped", folder.display());
+        return;
+    };
+    let recordings = chosen(recordings.map(|entry| entry.unwrap().path()).collect());
+    let sessions: Vec<Vec<Held>> = recordings.iter().map(|path| everything(path)).collect();
+    let mut places = unique(&sessions);
     fastrand::Rng::with_seed(11).shuffle(&mut places);
     println!(
         "{} recordings, {} entries, {} identifiers that occur once",
