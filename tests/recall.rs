@@ -224,9 +224,6 @@ fn chosen(mut recordings: Vec<PathBuf>) -> Vec<PathBuf> {
     recordings
 }
 
-/// Session, entry and byte.
-type Place = (usize, usize, usize);
-
 /// Where the identifiers stand that occur once, in whatever case.
 fn unique(sessions: &[Vec<Held>]) -> Vec<Place> {
     let mut counts: BTreeMap<String, (usize, Option<Place>)> = BTreeMap::new();
