@@ -53,14 +53,12 @@ async fn a_conversation_begins_a_branch_named_after_its_session(store: &dyn Stor
 
 async fn it_grows_from_its_tip(store: &dyn Store) {
     arrive(store, &trace(1, None, 3), 10).await;
-    // Another name of the session changes nothing: the chain decides.
-    let other = Trace {
-        lineage: lineage(7),
-        ..trace(1, Some(3), 5)
-    };
-    let grown = arrive(store, &other, 20).await;
+    let grown = arrive(store, &trace(1, Some(3), 5), 20).await;
     assert_eq!((grown.id, grown.messages), (lineage(1), 5));
     assert_eq!((grown.began_at, grown.seen_at), (Moment(10), Moment(20)));
+    // Whoever goes on from there under another name has left it.
+    let left = arrive(store, &fork(7, 1, 5, 8), 30).await;
+    assert_eq!((left.id, left.parent), (lineage(7), Some((lineage(1), 5))));
 }
 
 async fn a_place_it_has_been_at_belongs_to_it(store: &dyn Store) {
@@ -86,9 +84,26 @@ async fn it_forks_where_it_leaves_an_older_place(store: &dyn Store) {
 
 async fn two_that_leave_one_place_are_two(store: &dyn Store) {
     arrive(store, &trace(1, None, 3), 10).await;
-    for (story, expected) in [(2, lineage(1)), (3, lineage(3)), (4, lineage(4))] {
-        let grown = arrive(store, &fork(story, 1, 3, 5), 20).await;
-        assert_eq!(grown.id, expected, "the first goes on, the others leave");
+    // Also if the one whose branch it is comes last.
+    for story in [2, 3, 4] {
+        let left = arrive(store, &fork(story, 1, 3, 5), 20).await;
+        assert_eq!(
+            (left.id, left.parent),
+            (lineage(story), Some((lineage(1), 3)))
+        );
+    }
+    let grown = arrive(store, &trace(1, Some(3), 5), 20).await;
+    assert_eq!((grown.id, grown.messages), (lineage(1), 5));
+    // Under one name the first goes on, the other leaves.
+    for (story, expected) in [
+        (5, lineage(1)),
+        (6, LineageId::beginning(place(6, 7).0.as_bytes())),
+    ] {
+        let same = Trace {
+            lineage: lineage(1),
+            ..fork(story, 1, 5, 7)
+        };
+        assert_eq!(arrive(store, &same, 20).await.id, expected);
     }
 }
 

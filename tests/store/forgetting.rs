@@ -1,6 +1,6 @@
 //! What is forgotten on request, what is collected, and what stays for others.
 
-use longhaul::store::journal::{Archive, Extent, Text};
+use longhaul::store::journal::{Archive, Extent, Text, Trace};
 use longhaul::store::{Collected, Keep, Moment, Store};
 
 use crate::journal_support::{
@@ -171,7 +171,11 @@ async fn a_forgotten_conversation_begins_anew(store: &dyn Store) {
     assert_ne!(anew.id, lineage(1));
     assert_eq!((anew.parent, anew.lineage), (None, lineage(1)));
     // From the place that is left it goes on where the others left.
-    let again = arrive(store, &fork(7, 1, 5, 6), 9).await;
+    let again = Trace {
+        lineage: lineage(1),
+        ..fork(7, 1, 5, 6)
+    };
+    let again = arrive(store, &again, 9).await;
     assert_eq!((again.id, again.messages), (lineage(1), 6));
     assert_eq!(store.journal().branches(None, 9).await.unwrap().len(), 3);
     store.journal().forget(lineage(2)).await.unwrap();

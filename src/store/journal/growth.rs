@@ -50,7 +50,9 @@ pub fn belongs(trace: &Trace, found: Found) -> Belongs {
     }
     let (_, messages) = trace.here;
     if let Some((branch, at)) = found.from.filter(|(branch, _)| ours(branch)) {
-        if branch.messages == at && at <= messages {
+        // A fork may be told of before the turn it left: only the session whose
+        // branch it is goes on with it, or they would change places.
+        if branch.messages == at && at <= messages && branch.lineage == trace.lineage {
             return Belongs::Grows(branch);
         }
         return Belongs::Begins(Some((branch.id, at.min(messages))));
@@ -146,6 +148,8 @@ mod tests {
     fn a_conversation_belongs_to_whoever_has_been_there_then_to_what_it_grew_from() {
         let (one, two, three) = (branch(1, 0, 8), branch(2, 0, 4), branch(3, 0, 3));
         let foreign = branch(4, 7, 2);
+        let mut other = branch(5, 0, 4);
+        other.lineage = LineageId::from_bytes([5; 16]);
         let fork = |branch: &Branch, common| Belongs::Begins(Some((branch.id, common)));
         let grows = |branch: &Branch| Belongs::Grows(branch.clone());
         let rows = [
@@ -158,6 +162,8 @@ mod tests {
             (None, Some((&two, 4)), Some(&three), grows(&two)),
             (None, Some((&two, 3)), Some(&three), fork(&two, 3)),
             (None, Some((&one, 8)), Some(&three), fork(&one, 6)),
+            (None, Some((&other, 4)), Some(&three), fork(&other, 4)),
+            (Some(&other), None, None, Belongs::There(other.clone())),
             (None, None, Some(&three), grows(&three)),
             (None, None, Some(&one), Belongs::Begins(None)),
             (

@@ -1,7 +1,7 @@
 //! Writing to the branch to which a conversation belongs, in one message.
 //!
 //! Mostly the chain tells which branch that is: it has been at this place, or
-//! the place it came from is its tip. Then one message finds it, locks it, notes
+//! the place it came from is the tip of a branch of the same session. Then one message finds it, locks it, notes
 //! how far it has come and writes what is to be written, which is kept from
 //! doing anything if no branch was found. In that case the rule decides, and the
 //! message goes again with the number of the branch.
@@ -118,6 +118,7 @@ struct Known {
 fn by_chain(trace: &Trace) -> Known {
     let (here, messages) = (bytes(trace.here.0.as_bytes()), trace.here.1);
     let tenant = bytes(trace.tenant.as_bytes());
+    let lineage = bytes(trace.lineage.as_bytes());
     let at = |place: &str| {
         format!(
             "SELECT b.number FROM longhaul.places p JOIN longhaul.branches b \
@@ -131,7 +132,8 @@ fn by_chain(trace: &Trace) -> Known {
         let from = bytes(from.as_bytes());
         places = format!("{places}, {from}");
         chosen = format!(
-            "coalesce({chosen}, ({} AND b.messages = p.messages AND p.messages <= {messages}))",
+            "coalesce({chosen}, ({} AND b.messages = p.messages AND p.messages <= {messages} \
+             AND b.lineage = {lineage}))",
             at(&from)
         );
     }
