@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Passed {
-    /// What started it, as the metric calls it.
+    /// What started it, as the metric calls it; or that something oversized has
+    /// arrived.
     pub trigger: String,
     /// What it did, the lightest means first.
     pub kinds: Vec<Did>,
@@ -30,6 +31,9 @@ pub struct Did {
 }
 
 impl Passed {
+    /// Something oversized has arrived, and was trimmed before it was ever sent.
+    pub const ARRIVAL: &str = "arrival";
+
     /// From the labels of the metrics.
     pub fn new(
         trigger: &str,

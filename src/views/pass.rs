@@ -201,8 +201,13 @@ impl Views {
                 "a pass"
             );
         }
+        // What is trimmed as it arrives is no pass of the policy's.
+        let trigger = match &checked.decision {
+            Decision::Pass(pass) => pass.trigger.label(),
+            Decision::Rest(_) => Passed::ARRIVAL,
+        };
         figures.passed = Some(Passed::new(
-            checked.trigger.label(),
+            trigger,
             kinds(checked.draft.freed),
             (before, checked.tokens),
         ));

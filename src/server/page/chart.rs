@@ -49,7 +49,7 @@ pub(super) fn chart(Timeline { session, timeline }: &Timeline, usable: u64) -> M
                 span.key.sent { "sent" }
                 span.key.cache { "of it from the cache" }
                 @if plot.shows_limit() { span.key.limit { "usable window " (short(usable)) } }
-                @for kind in plot.kinds() { span.chip class=(class(kind)) { (kind) } }
+                @for kind in plot.kinds() { span.chip.(class(kind)) { (kind) } }
                 @if others > 0 { span { (others) " requests to other models are not drawn" } }
             }
         }
@@ -187,7 +187,7 @@ impl<'a> Plot<'a> {
         });
         html! {
             @for (x, row, step, pass) in passes {
-                a.pass class=(class(gravest(pass))) href={ "#pass-" (row) } {
+                a.pass.(class(gravest(pass))) href={ "#pass-" (row) } {
                     title { (told(step, pass)) }
                     path d={ "M" (tenths(x)) " " (TOP - 6.0) "V" (tenths(ground)) } {}
                     circle cx=(tenths(x)) cy=(TOP - 10.0) r="5" {}
@@ -225,7 +225,7 @@ impl<'a> Plot<'a> {
         }
         html! {
             @for (x, width, state) in bands {
-                rect.breaker class=(state) x=(tenths(x)) y=(tenths(ground + 3.0)) width=(tenths(width)) height="6" {
+                rect.breaker.(state) x=(tenths(x)) y=(tenths(ground + 3.0)) width=(tenths(width)) height="6" {
                     title { "breaker " (state.replace('_', " ")) }
                 }
             }

@@ -15,7 +15,7 @@ const KEYS: [(&str, &str); 7] = [
     ("Enter", "open it"),
     ("/", "search"),
     ("n  p", "next and previous page"),
-    ("u", "up, to where this page was opened from"),
+    ("u", "up, to the sessions"),
     ("r", "refresh now"),
     ("?", "these keys"),
 ];

@@ -79,10 +79,6 @@ async fn with_policy(mut response: Response<Body>) -> Response<Body> {
             HeaderName::from_static("cross-origin-resource-policy"),
             "same-origin",
         ),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
     ];
     for (name, value) in policy {
         let headers = response.headers_mut();

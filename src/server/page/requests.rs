@@ -9,7 +9,7 @@ use crate::engine::ids::LineageId;
 use crate::recall::{Step, Timeline};
 
 /// Requests of a page.
-const PAGE: usize = 50;
+const PAGE: usize = 25;
 /// The newest passes that are listed.
 const PASSES: usize = 100;
 
@@ -21,7 +21,7 @@ pub(super) fn passes(Timeline { timeline, .. }: &Timeline) -> Markup {
         .collect();
     html! {
         section.card {
-            h2 { "Passes" }
+            h2 { "Compactions" }
             @if passes.is_empty() {
                 p.dim { "None so far: the view is the history as it came." }
             } @else {
@@ -46,7 +46,7 @@ pub(super) fn passes(Timeline { timeline, .. }: &Timeline) -> Markup {
                                     td { (reason(&pass.trigger)) " " span.dim { (pass.trigger) } }
                                     td {
                                         @for did in &pass.kinds {
-                                            span.chip class=(class(&did.kind)) title=(kind(&did.kind)) {
+                                            span.chip.(class(&did.kind)) title=(kind(&did.kind)) {
                                                 (did.kind) " " (grouped(did.tokens))
                                             } " "
                                         }
@@ -122,7 +122,7 @@ fn line(at: usize, step: &Step, model: &str) -> Markup {
             td {
                 @if let Some(pass) = &step.pass {
                     a href={ "#pass-" (at) } {
-                        @for did in &pass.kinds { span.chip class=(class(&did.kind)) { (did.kind) } " " }
+                        @for did in &pass.kinds { span.chip.(class(&did.kind)) { (did.kind) } " " }
                     }
                 }
                 @if step.breaker != "closed" { span.chip.truncate { "breaker " (step.breaker.replace('_', " ")) } }

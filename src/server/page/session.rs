@@ -85,7 +85,7 @@ fn standing(admin: &Admin, Timeline { session, timeline }: &Timeline) -> Markup 
     html! {
         dl.tiles {
             div {
-                dt { "Sent with the last request" }
+                dt { "Last prompt" }
                 dd { (sent.map_or_else(|| "–".to_owned(), short)) small { " of " (short(usable)) } }
                 @if let Some(filled) = filled { dd.more { (bar(filled)) } }
             }
@@ -112,14 +112,13 @@ fn standing(admin: &Admin, Timeline { session, timeline }: &Timeline) -> Markup 
             div {
                 dt { "Requests" }
                 dd { (grouped(session.requests.into())) }
-                dd.more {
-                    (grouped(session.messages.into())) " messages"
-                    @if let Some(turns) = session.turns { ", " (turns) " turns" }
-                }
+                dd.more { (grouped(session.messages.into())) " messages" }
             }
         }
         p.dim {
-            (session.model) ", last seen "
+            (session.model) ", "
+            @if let Some(turns) = session.turns { (turns) @if turns == 1 { " turn, " } @else { " turns, " } }
+            "last seen "
             time datetime=(session.seen_at) { (ago(session.seen, admin.now())) }
             @if let Some(began) = began { ", remembered since " time datetime=(began) { (super::words::clock(began)) } }
             (troubles(session))

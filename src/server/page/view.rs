@@ -62,9 +62,9 @@ fn about(beside: &Beside, id: LineageId) -> Markup {
                 "The history has " (messages) " messages; the view was last changed when it had " (made_at) ". "
                 @if cut > head {
                     "Messages " (head + 1) " to " (cut) " are told by "
-                    @for at in 0..standing.len() {
+                    @for (at, standing) in standing.iter().enumerate() {
                         @if at > 0 { ", " }
-                        a href={ (base) (page_of(*head)) "#segment-" (at + 1) } { "summary " (at + 1) }
+                        a href={ (base) (page_of(*head)) "#segment-" (at + 1) } { (called(standing)) " " (at + 1) }
                     }
                     "; the newest begin at "
                     a href={ (base) (page_of(*cut)) "#m" (cut + 1) } { "message " (cut + 1) } ". "
@@ -127,12 +127,12 @@ fn segment(at: usize, standing: &Standing, id: LineageId) -> Markup {
         _ => "summary",
     };
     html! {
-        article.row.stands class=(class) data-row tabindex="-1" id={ "segment-" (at + 1) } {
-            header { span.chip class=(class) { (at + 1) } }
+        article.row.stands.(class) data-row tabindex="-1" id={ "segment-" (at + 1) } {
+            header { span.chip.(class) { (at + 1) } }
             div.part {
                 div.original.dim { "Messages " (from + 1) " to " (to) }
                 div.now {
-                    span.chip class=(class) { (what) }
+                    span.chip.(class) { (what) }
                     (opened(&standing.text, Some(id), None))
                 }
             }
@@ -148,10 +148,9 @@ fn line(row: &Row, beside: &Beside, id: LineageId) -> Markup {
         Place::Segment(_) | Place::Native => "hidden",
     };
     html! {
-        article.row class=(class) data-row tabindex="-1" id={ "m" (number) } {
+        article.row.(class) data-row tabindex="-1" id={ "m" (number) } {
             header {
-                strong { (number) }
-                span { (row.speaker) }
+                span { strong { (number) } " " (row.speaker) }
                 span.dim { (bytes(row.bytes as u64)) }
             }
             @for (at, part) in row.parts.iter().enumerate() {
@@ -192,7 +191,15 @@ fn sent(now: &Now, id: LineageId) -> Markup {
         Now::Replaced(text) => ("replaced", "clear", text),
         Now::Added(text) => ("added", "journal", text),
     };
-    html! { span.chip class=(class) { (chip) } (opened(text, Some(id), None)) }
+    html! { span.chip.(class) { (chip) } (opened(text, Some(id), None)) }
+}
+
+/// What a text that stands for messages is called.
+fn called(standing: &Standing) -> &'static str {
+    match standing.origin {
+        "truncated" => "notice",
+        _ => "summary",
+    }
 }
 
 fn hidden(place: Place, beside: &Beside, id: LineageId) -> Markup {
@@ -200,18 +207,14 @@ fn hidden(place: Place, beside: &Beside, id: LineageId) -> Markup {
         Place::Segment(at) => at,
         Place::Native | Place::Shown => 0,
     };
-    let truncated = beside
-        .standing
-        .get(at)
-        .is_some_and(|standing| standing.origin == "truncated");
+    let called = beside.standing.get(at).map_or("summary", called);
     let link = format!(
         "/longhaul/page/{id}/view?page={}#segment-{}",
         page_of(beside.head),
         at + 1
     );
     html! {
-        @if truncated { "left out, see " a href=(link) { "notice " (at + 1) } }
-        @else { "told by " a href=(link) { "summary " (at + 1) } }
+        span.same { "in " a href=(link) { (called) " " (at + 1) } }
     }
 }
 

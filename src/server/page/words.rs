@@ -79,6 +79,7 @@ pub(super) fn clock(written: &str) -> String {
 /// Why a pass was made.
 pub(super) fn reason(trigger: &str) -> &'static str {
     match trigger {
+        "arrival" => "a tool result was oversized as it arrived",
         "budget" => "the view was filling up",
         "structural" => "the model or the request's shape changed",
         "temporal" => "the cache had gone cold, so it was free",

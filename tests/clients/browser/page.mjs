@@ -4,7 +4,7 @@
 
 import puppeteer from "puppeteer-core";
 
-const { BASE, SESSION, GUARDED, TOKEN, SHOTS, CHROMIUM } = process.env;
+const { BASE, SESSION, REVIEW, GUARDED, TOKEN, SHOTS, CHROMIUM } = process.env;
 const ok = (what) => console.log(`ok ${what}`);
 const assert = (holds, what) => {
   if (!holds) throw new Error(what);
@@ -84,6 +84,9 @@ async function tour(scheme) {
   await shot(page, `${scheme}-3-view`, true);
   ok(`${scheme}: the view beside the original`);
 
+  await page.goto(`${BASE}page/${REVIEW}/view`);
+  assert((await page.$$(".now .chip.clear")).length >= 1, "stubs stand in the view");
+  await shot(page, `${scheme}-3-stubs`, true);
   const removed = await page.$(".now a[href*='/ref/lh-']");
   assert(removed, "something that was removed can be opened");
   const href = await removed.evaluate((link) => link.getAttribute("href"));

@@ -13,7 +13,7 @@ use crate::summaries::stage::Stage;
 use crate::support::sdk::Sdk;
 use crate::support::{Client, Proxy};
 use crate::views::agent::Agent;
-use crate::views::cast::{FREE, compaction};
+use crate::views::cast::{FREE, NOW, compaction, session};
 use crate::watching::played::{SETTINGS, play};
 
 /// Debian's browser, or none and a line that says so.
@@ -67,13 +67,16 @@ fn a_browser_shows_all_of_it_and_complains_of_nothing() {
     stage.agent.headers = "x-longhaul-session: Build the scheduler\r\n".to_owned();
     play(&mut stage);
     let mut other = Agent::new(FREE).saying("x-longhaul-session: Review of the parser\r\n");
-    for _ in 0..3 {
-        other.chat(&stage.upstream, &stage.proxy, "");
-    }
+    other.turn(&stage.upstream, &stage.proxy, 4);
+    other.turn(&stage.upstream, &stage.proxy, 3);
+    let cleared = other.chat(&stage.upstream, &stage.proxy, NOW);
+    assert_eq!(compaction(&cleared), "clear");
     let sessions = json(&stage.proxy, "/longhaul/sessions");
-    let mut sessions = sessions["sessions"].as_array().unwrap().iter();
-    let built = sessions.find(|session| session["label"] == "Build the scheduler");
-    let session = built.unwrap()["id"].as_str().unwrap();
+    let sessions = sessions["sessions"].as_array().unwrap();
+    let built = sessions
+        .iter()
+        .find(|session| session["label"] == "Build the scheduler");
+    let built = built.unwrap()["id"].as_str().unwrap();
     let guarded = house();
     let pictures = pictures();
     let base = format!("http://{}/longhaul/", stage.proxy.address);
@@ -84,7 +87,8 @@ fn a_browser_shows_all_of_it_and_complains_of_nothing() {
     let told = Sdk::browser().run(
         &[
             ("BASE", &base),
-            ("SESSION", session),
+            ("SESSION", built),
+            ("REVIEW", &session(&cleared)),
             ("GUARDED", &signs_in),
             ("TOKEN", TOKEN),
             ("SHOTS", &pictures.display().to_string()),

@@ -58,7 +58,7 @@ fn hostile_words_names_and_labels_are_shown_as_text() {
     let all: String = pages.iter().map(|(_, page)| page.as_str()).collect();
     assert!(all.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     // What is asked comes back in the field, and what is wrong in a sentence.
-    let script = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
+    let script = "%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     let search = visitor.open(&format!("/longhaul/page/{id}/search?q={script}"));
     assert_tame("search", &search);
     for path in [

@@ -16,12 +16,13 @@ fn mark(lineage: LineageId, number: u32, at: i64) -> MarkRow {
     let hash = blake3::hash(&[lineage.as_bytes(), number.to_le_bytes().as_slice()].concat());
     let chain = ChainHash::from_bytes(*hash.as_bytes());
     let pass = |tokens| Passed::new("budget", [("clear", tokens)], (30_000, 30_000 - tokens));
-    let mut figures = Figures {
-        prompt: Some(u64::from(number % 300) * 100 + 1_000),
-        cache_read: Some(900),
-        requests: number,
-        ..Figures::default()
-    };
+    let stored = json!({
+        "version": 1,
+        "prompt": u64::from(number % 300) * 100 + 1_000,
+        "cache_read": 900,
+        "requests": number,
+    });
+    let mut figures = Figures::read(stored.to_string().as_bytes());
     figures.passed = number.is_multiple_of(300).then(|| pass(20_000));
     MarkRow {
         chain,
@@ -86,9 +87,9 @@ fn a_long_session_is_drawn_and_listed_within_bounds() {
     let visitor = Visitor::of(&proxy);
     let first = visitor.open(&format!("/longhaul/page/{id}"));
     assert!(first.len() < 200_000, "{}", first.len());
-    assert!(first.contains("Page 1 of 40"));
+    assert!(first.contains("Page 1 of 80"));
     assert_eq!(first.matches("<circle").count(), 7, "every pass is marked");
-    for (page, expected) in [(40, "Page 40 of 40"), (999, "Page 40 of 40")] {
+    for (page, expected) in [(80, "Page 80 of 80"), (999, "Page 80 of 80")] {
         let page = visitor.open(&format!("/longhaul/page/{id}?page={page}"));
         assert!(page.contains(expected));
     }
