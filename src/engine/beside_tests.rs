@@ -87,8 +87,16 @@ fn what_is_hidden_names_the_segment_that_stands_for_it() {
     };
     let rows = beside(&messages(), &overlay).unwrap();
     let places: Vec<Place> = rows.iter().map(|row| row.place).collect();
-    use Place::{Segment, Shown};
-    assert_eq!(places, [Shown, Segment(0), Segment(0), Segment(1), Shown]);
+    assert_eq!(
+        places,
+        [
+            Place::Shown,
+            Place::Segment(0),
+            Place::Segment(0),
+            Place::Segment(1),
+            Place::Shown
+        ]
+    );
     assert!(rows[1].parts.iter().all(|part| part.now == Now::Hidden));
     let stands = standing(&overlay);
     assert_eq!(stands[1].messages, (3, 4));

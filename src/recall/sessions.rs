@@ -135,6 +135,15 @@ impl Recall {
         })
     }
 
+    /// One session, as it is now.
+    pub async fn glance(&self, id: LineageId) -> Result<Session, Trouble> {
+        let marks = self.store.sessions().marks_of(id, 1).await?;
+        let Some(newest) = marks.into_iter().next() else {
+            return Err(Trouble::UnknownSession(id.to_string()));
+        };
+        self.session(SessionRow { newest, marks: 1 }).await
+    }
+
     /// The session that is meant: by its id, the beginning of one, or what the
     /// client calls it.
     pub async fn named(&self, given: &str) -> Result<LineageId, Trouble> {

@@ -49,6 +49,7 @@ pub(super) fn chart(Timeline { session, timeline }: &Timeline, usable: u64) -> M
                 span.key.sent { "sent" }
                 span.key.cache { "of it from the cache" }
                 @if plot.shows_limit() { span.key.limit { "usable window " (short(usable)) } }
+                @if plot.steps.iter().any(|(_, step)| step.breaker != "closed") { span.key.breaker { "breaker not closed" } }
                 @for kind in plot.kinds() { span.chip.(class(kind)) { (kind) } }
                 @if others > 0 { span { (others) " requests to other models are not drawn" } }
             }
@@ -173,7 +174,7 @@ impl<'a> Plot<'a> {
             }
             text.tick x=(LEFT) y=(HEIGHT - 10.0) { (time(self.steps.first())) }
             text.tick x=(edge) y=(HEIGHT - 10.0) text-anchor="end" { (time(self.steps.last())) }
-            text.tick x=((LEFT + edge) / 2.0) y=(HEIGHT - 10.0) text-anchor="middle" { (self.steps.len()) " requests" }
+            text.tick x=(LEFT.midpoint(edge)) y=(HEIGHT - 10.0) text-anchor="middle" { (self.steps.len()) " requests" }
         }
     }
 

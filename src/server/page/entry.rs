@@ -174,7 +174,9 @@ fn has_cookie(token: Option<&str>, headers: &HeaderMap, Moment(now): Moment) -> 
 mod tests {
     use super::*;
 
-    fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+    type Lines<'a> = &'a [(&'static str, &'a str)];
+
+    fn headers(lines: Lines<'_>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_another_site_wants_a_part_of_is_not_given() {
-        let rows: [(&[(&'static str, &str)], Method, bool); 7] = [
+        let rows: [(Lines<'_>, Method, bool); 7] = [
             (&[], Method::GET, true),
             (&[("sec-fetch-site", "none")], Method::GET, true),
             (&[("sec-fetch-site", "same-origin")], Method::POST, true),

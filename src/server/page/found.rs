@@ -167,7 +167,7 @@ fn whole(text: &Page, here: &str) -> Markup {
 }
 
 async fn session_name(admin: &Admin, id: LineageId) -> Result<String, Problem> {
-    Ok(name(&admin.recall.timeline(id).await?.session))
+    Ok(name(&admin.recall.glance(id).await?))
 }
 
 /// A text of ours, with its references as links to what they stand for.

@@ -101,6 +101,9 @@ pub(super) fn requests(
                 }
             }
             (pager(&format!("/longhaul/page/{id}?"), number(page), number(pages)))
+            @if session.requests as usize > timeline.len() {
+                p.dim { "Of " (grouped(session.requests.into())) " requests so far the newest " (timeline.len()) " are remembered here." }
+            }
         }
     }
 }

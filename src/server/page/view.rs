@@ -18,7 +18,7 @@ use crate::recall::Beside;
 use crate::server::admin::Admin;
 
 /// Letters of a text that are shown at once, and when it is opened.
-const EXCERPT: usize = 220;
+const EXCERPT: usize = 150;
 const OPENED: usize = 6_000;
 
 /// `GET /longhaul/page/{id}/view`
@@ -26,8 +26,7 @@ pub(super) async fn show(State(admin): State<Arc<Admin>>, visit: Visit) -> Respo
     let shown = async {
         let id = visit.session()?;
         let beside = admin.recall.beside(id, visit.asked.page).await?;
-        let timeline = admin.recall.timeline(id).await?;
-        let name = name(&timeline.session);
+        let name = name(&admin.recall.glance(id).await?);
         let main = html! {
             (heading(&name, id, Tab::View))
             (about(&beside, id))
@@ -221,9 +220,9 @@ fn hidden(place: Place, beside: &Beside, id: LineageId) -> Markup {
 /// A text: short as it is, long to be opened. References in a text of ours lead
 /// to what they stand for; what is longer still has a page of its own.
 fn opened(text: &str, ours: Option<LineageId>, whole: Option<&str>) -> Markup {
-    let said = |text: &str| match ours {
-        Some(id) => linked(text, id),
-        None => html! { (text) },
+    let said = |text: &str| {
+        let plain = || html! { (text) };
+        ours.map_or_else(plain, |id| linked(text, id))
     };
     let is_short = clipped(text, EXCERPT).is_none() && text.lines().count() <= 4;
     html! {
