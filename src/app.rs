@@ -165,6 +165,7 @@ impl App {
             metrics_open: config.admin.metrics_open,
             listen: config.admin.listen.clone().unwrap_or(config.listen.clone()),
             token: surroundings.admin_token,
+            encrypts: config.tls.cert.is_some(),
             draining: draining.clone(),
         });
         let acceptor = match (&config.tls.cert, &config.tls.key) {

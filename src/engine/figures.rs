@@ -14,6 +14,7 @@ use super::breaker::Breaker;
 use super::cache_marks::Basis;
 use super::ids::OverlayId;
 use super::measure::{Anchor, Base, Raw, Size};
+use super::passed::Passed;
 use super::policy::{Course, Recent};
 use super::trail::Trail;
 
@@ -63,6 +64,9 @@ pub struct Figures {
     pub breaker: Breaker,
     /// What passes removed and the agent has fetched again.
     pub fetched: Vec<u64>,
+    /// The pass that was made for this request, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<Passed>,
     /// Requests of the lineage so far, this one included.
     pub requests: u32,
     /// What tells the reply: its id and the ids of its calls.

@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod acts;
 pub mod archive;
+pub mod beside;
 pub mod breaker;
 pub mod cache_marks;
 pub mod candidates;
@@ -25,6 +26,7 @@ pub mod measure;
 pub mod native;
 pub mod notice;
 pub mod overlay;
+pub mod passed;
 pub mod pinned;
 pub mod policy;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::content::Messages;
 use super::{Recall, Trouble, Who, compute};
 use crate::engine::archive;
 use crate::engine::conversation::Conversation;
-use crate::engine::ids::Reference;
+use crate::engine::ids::{LineageId, Reference};
 use crate::engine::recall::entry::EntryKind;
 use crate::engine::recall::reference::shown;
 use crate::engine::recall::show::{self, Label};
@@ -28,6 +28,15 @@ pub struct Page {
     pub text: String,
 }
 
+impl Page {
+    /// Whether another page follows: its last line says so, and nothing that is
+    /// shown can pass for a line of ours.
+    pub fn goes_on(&self) -> bool {
+        let last = self.text.lines().next_back().unwrap_or_default();
+        last.starts_with("[longhaul: page ") && last.ends_with(" goes on]")
+    }
+}
+
 /// What is known of a place.
 struct Place {
     referred: Referred,
@@ -38,28 +47,54 @@ struct Place {
 impl Recall {
     /// A page of what a reference stands for, or of all that is kept of a session.
     pub async fn expand(&self, who: Who, page: u32) -> Result<Page, Trouble> {
-        let (reference, places) = match who {
-            Who::Reference(reference) => (reference, self.places(reference).await?),
-            Who::Session(_) => (Reference::from_bytes([0; 10]), Vec::new()),
+        let places = match who {
+            Who::Reference(reference) => self.places(reference).await?,
+            Who::Session(_) => Vec::new(),
         };
         let _turn = self.turn().await?;
         self.metrics.recalled();
         let number = page as usize;
         let mut text = None;
-        if let Who::Session(session) = who {
-            let branch = self.branch(session).await?;
-            let scope = scope_of_session(self.store.journal(), branch.id).await?;
-            let messages = self.messages(&scope, (0, u32::MAX), None).await?;
-            text = of_messages(reference, messages, number).await?;
-        }
-        for place in &places {
-            text = self.shown(reference, place, number).await?;
-            if text.is_some() {
-                break;
+        let reference = match who {
+            Who::Session(session) => {
+                let branch = self.branch(session).await?;
+                let scope = scope_of_session(self.store.journal(), branch.id).await?;
+                let messages = self.messages(&scope, (0, u32::MAX), None).await?;
+                text = of_messages(None, messages, number).await?;
+                None
             }
-        }
+            Who::Reference(reference) => {
+                for place in &places {
+                    text = self.shown(reference, place, number).await?;
+                    if text.is_some() {
+                        break;
+                    }
+                }
+                Some(shown(reference))
+            }
+        };
         Ok(Page {
-            reference: matches!(who, Who::Reference(_)).then(|| shown(reference)),
+            reference,
+            page,
+            text: text.ok_or(Trouble::NotKept)?,
+        })
+    }
+
+    /// A page of one message of a session, counted from zero.
+    pub async fn message(
+        &self,
+        session: LineageId,
+        message: u32,
+        page: u32,
+    ) -> Result<Page, Trouble> {
+        let branch = self.branch(session).await?;
+        let _turn = self.turn().await?;
+        let scope = scope_of_session(self.store.journal(), branch.id).await?;
+        let range = (message, message.saturating_add(1));
+        let messages = self.messages(&scope, range, None).await?;
+        let text = of_messages(None, messages, page as usize).await?;
+        Ok(Page {
+            reference: None,
             page,
             text: text.ok_or(Trouble::NotKept)?,
         })
@@ -114,7 +149,7 @@ impl Recall {
         // What was put away later about the same messages is not looked at.
         let kept = self.messages(&scope, range, Some(range.1)).await?;
         let page = match block {
-            None => of_messages(reference, kept, number).await?,
+            None => of_messages(Some(reference), kept, number).await?,
             Some(block) => {
                 let entry = place.entry.as_ref();
                 // A summary stands in no message.
@@ -205,7 +240,7 @@ impl Known {
 }
 
 async fn of_messages(
-    reference: Reference,
+    reference: Option<Reference>,
     messages: Messages,
     number: usize,
 ) -> Result<Option<String>, Trouble> {

@@ -10,6 +10,7 @@
 //! That a reference is not known, never was or no longer is, is the ordinary case
 //! of a model that copied badly or came late. It is told what to do instead.
 
+mod beside;
 mod content;
 mod expand;
 mod export;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+pub use beside::{Beside, ROWS};
 pub use expand::Page;
 pub use export::Exported;
 pub use find::{Found, Hit};

@@ -10,6 +10,7 @@ use crate::engine::facts::FactKind;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{LineageId, OverlayId};
 use crate::engine::overlay::Overlay;
+use crate::engine::passed::Passed;
 use crate::engine::recall::entry::EntryKind;
 use crate::store::journal::Branch;
 use crate::store::sessions::{Behind, SessionRow};
@@ -94,6 +95,8 @@ pub struct Step {
     pub passes: u32,
     /// Its overlay is new with this request.
     pub new_view: bool,
+    /// The pass that was made for it: why, by what means, and what came of it.
+    pub pass: Option<Passed>,
     /// The breaker.
     pub breaker: &'static str,
 }
@@ -130,6 +133,15 @@ impl Recall {
             session: self.session(row).await?,
             timeline: marks.iter().rev().map(step).collect(),
         })
+    }
+
+    /// One session, as it is now.
+    pub async fn glance(&self, id: LineageId) -> Result<Session, Trouble> {
+        let marks = self.store.sessions().marks_of(id, 1).await?;
+        let Some(newest) = marks.into_iter().next() else {
+            return Err(Trouble::UnknownSession(id.to_string()));
+        };
+        self.session(SessionRow { newest, marks: 1 }).await
     }
 
     /// The session that is meant: by its id, the beginning of one, or what the
@@ -248,6 +260,7 @@ fn step(mark: &MarkRow) -> Step {
         output_tokens: figures.output,
         passes: figures.course.passes,
         new_view: figures.swap,
+        pass: figures.passed.clone(),
         breaker: figures.breaker.phase().label(),
     }
 }

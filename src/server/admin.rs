@@ -19,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::compact::compact;
 use super::connection::Peer;
 use super::exchange::Shared;
-use super::{guard, mcp, sessions};
+use super::{guard, mcp, page, sessions};
 use crate::config::Listen;
 use crate::recall::Recall;
+use crate::store::Moment;
 
 /// What the admin surface needs.
 pub struct Admin {
@@ -35,8 +36,17 @@ pub struct Admin {
     pub listen: Listen,
     /// The token, if there is one.
     pub token: Option<String>,
+    /// Whether the listener encrypts.
+    pub encrypts: bool,
     /// Set once the process is about to stop.
     pub draining: CancellationToken,
+}
+
+impl Admin {
+    /// The moment it is.
+    pub(super) fn now(&self) -> Moment {
+        self.shared.views.now()
+    }
 }
 
 /// Alive and ready.
@@ -54,6 +64,7 @@ pub fn surface(admin: Arc<Admin>) -> Router {
         .route("/longhaul/sessions/{id}/compact", post(compact))
         .with_state(admin.clone())
         .merge(sessions::routes(admin.clone()))
+        .merge(page::routes(admin.clone()))
         .merge(mcp::route(admin))
 }
 

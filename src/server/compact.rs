@@ -27,7 +27,7 @@ const BODY: usize = 6 * INSTRUCTIONS + 1024;
 
 /// Why the wish is not noted.
 #[derive(Debug, thiserror::Error)]
-enum Declined {
+pub(super) enum Declined {
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error("{0}")]
@@ -41,7 +41,7 @@ enum Declined {
 }
 
 impl Declined {
-    fn facts(&self) -> (StatusCode, &'static str) {
+    pub(super) fn facts(&self) -> (StatusCode, &'static str) {
         match self {
             Self::Refused(refusal) => refusal.facts(),
             Self::Malformed(_) => (StatusCode::BAD_REQUEST, "invalid_request_error"),
@@ -85,6 +85,11 @@ async fn note(
     guard::admit(token, &admin.listen, peer, request.uri(), request.headers())?;
     let body = read(admin, request.into_body()).await?;
     let instructions = instructions(&body).map_err(Declined::Malformed)?;
+    wish(admin, id, instructions)
+}
+
+/// Notes the wish for a pass of whoever may have one.
+pub(super) fn wish(admin: &Admin, id: &str, instructions: Option<String>) -> Result<(), Declined> {
     let views = &admin.shared.views;
     let known = LineageId::from_text(id).filter(|lineage| views.knows(*lineage));
     let Some(lineage) = known else {
@@ -98,7 +103,8 @@ async fn note(
     Ok(())
 }
 
-async fn read(admin: &Admin, body: Body) -> Result<Vec<u8>, Declined> {
+/// A body that is not too long and comes in time.
+pub(super) async fn read(admin: &Admin, body: Body) -> Result<Vec<u8>, Declined> {
     let patience = admin.shared.limits.body_idle;
     let read = timeout(patience, to_bytes(body, BODY)).await;
     let read = read.map_err(|_| format!("the body did not arrive within {patience:?}"));
@@ -124,6 +130,11 @@ fn instructions(body: &[u8]) -> Result<Option<String>, String> {
             _ => return Err(format!("{name:?} is not known: only \"instructions\" is")),
         }
     }
+    within_bounds(instructions)
+}
+
+/// What a summary should mind, if it is not too much; nothing if it says nothing.
+pub(super) fn within_bounds(instructions: Option<String>) -> Result<Option<String>, String> {
     match &instructions {
         Some(text) if text.len() > INSTRUCTIONS => Err(format!(
             "instructions have {} bytes: at most {INSTRUCTIONS} are allowed",

@@ -15,6 +15,7 @@ pub mod headers;
 pub mod intake;
 pub mod line;
 pub mod mcp;
+pub mod page;
 pub mod problem;
 pub mod relay;
 pub mod respond;

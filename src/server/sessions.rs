@@ -5,7 +5,7 @@
 //! for the hand-off, which is a text to be read.
 
 mod journal;
-mod query;
+pub(super) mod query;
 
 use std::sync::Arc;
 

@@ -254,6 +254,11 @@ impl Views {
         self.wishes.wish(lineage, instructions);
     }
 
+    /// Whether a pass is wished for at the next request of a session.
+    pub fn is_wished(&self, lineage: LineageId) -> bool {
+        self.wishes.has(lineage)
+    }
+
     /// Learns from upstream's answer whose a credential is.
     pub fn learn_tenant(&self, digest: &str, answer: &HeaderMap) -> Arc<str> {
         let (tenant, note) = self.tenants.learn(digest, answer);
@@ -309,7 +314,8 @@ impl Views {
         }
     }
 
-    fn now(&self) -> Moment {
+    /// The moment it is.
+    pub fn now(&self) -> Moment {
         let now = self.clock.now().as_millis();
         Moment(i64::try_from(now).unwrap_or(i64::MAX))
     }

@@ -18,6 +18,7 @@ use crate::config::Mode;
 use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;
 use crate::engine::measure;
+use crate::engine::passed::Passed;
 use crate::engine::policy::{Ask, Decision, Urge};
 use crate::engine::reduce::Freed;
 use crate::engine::span;
@@ -200,6 +201,16 @@ impl Views {
                 "a pass"
             );
         }
+        // What is trimmed as it arrives is no pass of the policy's.
+        let trigger = match &checked.decision {
+            Decision::Pass(pass) => pass.trigger.label(),
+            Decision::Rest(_) => Passed::ARRIVAL,
+        };
+        figures.passed = Some(Passed::new(
+            trigger,
+            kinds(checked.draft.freed),
+            (before, checked.tokens),
+        ));
         let dropped = checked.draft.thinking_dropped;
         let told = told(&checked, before);
         let evicted = checked.draft.evicted;
@@ -235,6 +246,7 @@ impl Views {
     pub(super) async fn reset(&self, prepared: &mut Prepared) -> Result<(), Fault> {
         let mut figures = prepared.figures.clone();
         figures.swap = false;
+        figures.passed = None;
         figures.previous = None;
         let plan = Plan {
             overlay: None,

@@ -294,7 +294,7 @@ impl Views {
     }
 
     /// Tokens that a prompt may hold, by the window and the operator's budget.
-    pub(super) fn usable(&self, model: &str) -> u64 {
+    pub fn usable(&self, model: &str) -> u64 {
         let (room, budget) = (self.room(model), self.config.models.lookup(model).budget);
         budget.map_or(room, |budget| room.min(budget))
     }

@@ -224,6 +224,7 @@ impl Views {
             Rung::Own => {
                 figures.drop_block = false;
                 figures.swap = false;
+                figures.passed = None;
                 let plan = Plan {
                     overlay: None,
                     figures,

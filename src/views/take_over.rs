@@ -51,6 +51,7 @@ impl Views {
         let before = figures.clone();
         if !exact {
             figures.swap = false;
+            figures.passed = None;
             figures.previous = figures.marked;
             figures
                 .trail

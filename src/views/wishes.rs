@@ -51,6 +51,11 @@ impl Wishes {
         }
     }
 
+    /// Whether something is wished for a session.
+    pub fn has(&self, lineage: LineageId) -> bool {
+        self.waiting().wishes.contains_key(&lineage)
+    }
+
     /// What was wished for a session, once.
     pub fn take(&self, lineage: LineageId) -> Option<Wished> {
         let (_, wished) = self.waiting().wishes.remove(&lineage)?;

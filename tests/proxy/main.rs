@@ -34,6 +34,7 @@ mod identity;
 mod journal;
 mod limits;
 mod observed;
+mod page;
 mod patience;
 mod random;
 mod replicas;

@@ -130,15 +130,17 @@ pub fn content(label: &Label<'_>, text: &str, number: usize) -> String {
     page(&label.line(), &unforged(text), number)
 }
 
-/// A page of some messages: of each its index in the history and its JSON.
-pub fn span(reference: Reference, messages: &[(u32, &[u8])], number: usize) -> String {
+/// A page of some messages: of each its index in the history and its JSON. The
+/// reference is the one that stands for them, if one does.
+pub fn span(reference: Option<Reference>, messages: &[(u32, &[u8])], number: usize) -> String {
     let first = messages
         .first()
         .map_or(0, |(index, _)| index.saturating_add(1));
     let last = messages
         .last()
         .map_or(0, |(index, _)| index.saturating_add(1));
-    let what = format!("{} messages {first} to {last}", shown(reference));
+    let by = reference.map_or_else(String::new, |by| format!("{} ", shown(by)));
+    let what = format!("{by}messages {first} to {last}");
     page(&what, &rendered(messages), number)
 }
 

@@ -92,7 +92,7 @@ fn a_span_is_its_messages_with_who_speaks() {
         .collect();
     let numbered: Vec<(u32, &[u8])> = (4..).zip(json.iter().map(Vec::as_slice)).collect();
     let reference = reference_at(chain::start("t"), 1, 2);
-    let page = span(reference, &numbered, 1);
+    let page = span(Some(reference), &numbered, 1);
     let (header, rest) = page.split_once('\n').unwrap();
     assert!(
         header.contains("messages 5 to 7") && header.ends_with("page 1 of 1]"),
@@ -105,7 +105,7 @@ fn a_span_is_its_messages_with_who_speaks() {
         [longhaul: message 7, user, result of a tool]\nodd";
     assert_eq!(rest, expected);
     let odd: [(u32, &[u8]); 1] = [(0, b"{nonsense")];
-    assert!(span(reference, &odd, 1).contains("{nonsense"));
+    assert!(span(Some(reference), &odd, 1).contains("{nonsense"));
 }
 
 fn forged() -> impl Strategy<Value = String> {
@@ -122,7 +122,7 @@ proptest! {
         prop_assert_eq!(count(&content(&label, &text, 1)), 1);
         let message = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": name, "input": {"x": text}}]});
         let json = message.to_string();
-        let page = span(label.reference, &[(0, json.as_bytes())], 1);
+        let page = span(Some(label.reference), &[(0, json.as_bytes())], 1);
         prop_assert_eq!(count(&page), 2);
         for line in results(&[hit(label, &text)], 0).split(['\n', '\r', '\u{2028}', '\u{85}']).skip(2) {
             prop_assert!(line.is_empty() || line.starts_with("1. lh-") || line.starts_with("| ") || line == "|", "{:?}", line);
@@ -133,7 +133,7 @@ proptest! {
     fn any_history_can_be_shown(messages in history(4)) {
         let json: Vec<Vec<u8>> = messages.iter().map(|m| m.to_string().into_bytes()).collect();
         let numbered: Vec<(u32, &[u8])> = (0..).zip(json.iter().map(Vec::as_slice)).collect();
-        let page = span(label("", "").reference, &numbered, 1);
+        let page = span(Some(label("", "").reference), &numbered, 1);
         prop_assert!(page.chars().count() <= 12_300);
     }
 }

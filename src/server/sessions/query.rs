@@ -16,7 +16,7 @@ const LONGEST: usize = 4 << 10;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Asked {
+pub struct Asked {
     /// How many.
     pub limit: u32,
     /// Only sessions behind this one.
@@ -52,7 +52,7 @@ impl Default for Asked {
 
 impl Asked {
     /// From names and values; or what is wrong with them.
-    pub(super) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
+    pub fn read(pairs: &[(String, String)]) -> Result<Self, String> {
         let mut asked = Self::default();
         for (name, value) in pairs {
             match name.as_str() {
@@ -103,7 +103,7 @@ fn number(name: &str, value: &str, range: std::ops::RangeInclusive<u32>) -> Resu
 }
 
 /// Where a list goes on, as it is written.
-pub(super) fn written((Moment(at), id): Behind) -> String {
+pub fn written((Moment(at), id): Behind) -> String {
     format!("{at}-{id}")
 }
 

@@ -4,7 +4,7 @@ mod lost;
 mod player;
 mod promised;
 mod returned;
-mod stock;
+pub mod stock;
 
 mod api;
 mod cli;

@@ -73,10 +73,19 @@ impl Sdk {
     }
 
     pub fn typescript() -> Self {
-        let source = sources("typescript");
+        Self::in_node("typescript", "session.mjs")
+    }
+
+    /// What drives a browser.
+    pub fn browser() -> Self {
+        Self::in_node("browser", "page.mjs")
+    }
+
+    fn in_node(folder: &str, script: &str) -> Self {
+        let source = sources(folder);
         let files = ["package.json", "package-lock.json"];
         let pins = files.map(|name| fs::read(source.join(name)).unwrap());
-        let folder = installed("typescript", &[&pins[0], &pins[1]], |folder| {
+        let folder = installed(folder, &[&pins[0], &pins[1]], |folder| {
             for (name, content) in files.iter().zip(&pins) {
                 fs::write(folder.join(name), content).unwrap();
             }
@@ -85,9 +94,9 @@ impl Sdk {
                 .current_dir(folder));
         });
         // Packages are looked for beside the script, so it stands beside them.
-        let session = fs::read(source.join("session.mjs")).unwrap();
+        let session = fs::read(source.join(script)).unwrap();
         let hash = blake3::hash(&session).to_hex();
-        let script = folder.join(format!("session-{}.mjs", &hash[..16]));
+        let script = folder.join(format!("{}-{script}", &hash[..16]));
         replace(&script, &session);
         Self {
             program: "node".into(),

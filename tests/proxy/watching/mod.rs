@@ -5,7 +5,7 @@ mod contract;
 mod deployed;
 mod exposition;
 mod health;
-mod played;
+pub mod played;
 mod prometheus;
 mod queries;
 mod tools;

@@ -1,0 +1,272 @@
+//! Who may look at the page, and how a browser signs in.
+//!
+//! The rules are those of `guard`. A browser cannot send the token with a link,
+//! so somebody elsewhere types it into a form once and gets a cookie: a seal made
+//! with the token, which is not the token, on the moment until which it holds.
+//! Any replica with the same token can check it, none has to remember it, and a
+//! new token ends it. It opens the page and nothing else; scripts cannot read it,
+//! and other sites cannot make a browser send it.
+//!
+//! Forms are taken only from pages of this very origin, and what a browser says
+//! it wants as part of somebody else's page it does not get.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Redirect};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+
+use super::{Visit, frame, html, refused};
+use crate::server::admin::{Admin, finish};
+use crate::server::compact;
+use crate::server::connection::Peer;
+use crate::server::guard::{self, Refusal};
+use crate::store::Moment;
+
+/// The cookie.
+const NAME: &str = "longhaul_page";
+/// How long it holds.
+const LASTS: Duration = Duration::from_hours(12);
+/// What the seal is for, so that no other use of the token has the same.
+const SEAL: &str = "longhaul 1 sign-in to the web page";
+
+/// How somebody was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// They are on this machine.
+    Here,
+    /// They sent the token.
+    Token,
+    /// They have signed in.
+    Cookie,
+    /// They were not.
+    Nobody,
+}
+
+/// Whether somebody may look.
+pub(super) fn admit(admin: &Admin, peer: Option<Peer>, parts: &Parts) -> Result<By, Refusal> {
+    let token = admin.token.as_deref();
+    let (uri, headers) = (&parts.uri, &parts.headers);
+    let by = match guard::admit(token, &admin.listen, peer, uri, headers) {
+        Ok(()) if guard::has_token(token, headers) => By::Token,
+        Ok(()) => By::Here,
+        Err(Refusal::Token | Refusal::Host) if has_cookie(token, headers, admin.now()) => {
+            guard::no_foreign_page(guard::host(uri, headers).as_ref(), headers)?;
+            By::Cookie
+        }
+        Err(refusal) => return Err(refusal),
+    };
+    no_strange_fetch(&parts.method, headers)?;
+    if !parts.method.is_safe() && by != By::Token {
+        from_a_page(headers)?;
+    }
+    Ok(by)
+}
+
+/// A browser says where a request comes from. Whoever follows a link is welcome;
+/// a page of another site that wants a part of this one is not.
+fn no_strange_fetch(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let ours = matches!(says("sec-fetch-site"), None | Some("same-origin" | "none"));
+    let follows = says("sec-fetch-mode") == Some("navigate")
+        && says("sec-fetch-dest") == Some("document")
+        && method.is_safe();
+    if ours || follows {
+        Ok(())
+    } else {
+        Err(Refusal::Origin)
+    }
+}
+
+/// A form names the origin of its page; that it is ours is looked at elsewhere.
+fn from_a_page(headers: &HeaderMap) -> Result<(), Refusal> {
+    let named = headers.contains_key(header::ORIGIN);
+    named.then_some(()).ok_or(Refusal::Origin)
+}
+
+/// The token is typed into the form.
+pub(super) async fn enter(State(admin): State<Arc<Admin>>, request: Request) -> Response<Body> {
+    let Some(token) = admin.token.as_deref().filter(|token| !token.is_empty()) else {
+        return refused(&admin, Refusal::Off);
+    };
+    let (parts, body) = request.into_parts();
+    let host = guard::host(&parts.uri, &parts.headers);
+    let allowed = guard::no_foreign_page(host.as_ref(), &parts.headers)
+        .and_then(|()| no_strange_fetch(&parts.method, &parts.headers))
+        .and_then(|()| from_a_page(&parts.headers));
+    if let Err(refusal) = allowed {
+        return refused(&admin, refusal);
+    }
+    let body = compact::read(&admin, body).await.unwrap_or_default();
+    let given = field(&body, "token").unwrap_or_default();
+    if !guard::is_token(token, given.trim().as_bytes()) {
+        let again = frame::sign_in(Some("That is not the token."));
+        return finish(&admin, html(StatusCode::UNAUTHORIZED, again));
+    }
+    let lasts = i64::try_from(LASTS.as_millis()).unwrap_or(i64::MAX);
+    let until = Moment(admin.now().0.saturating_add(lasts));
+    finish(&admin, to_front(&admin, &sealed(token, until), LASTS))
+}
+
+/// Signs out.
+pub(super) async fn leave(State(admin): State<Arc<Admin>>, _visit: Visit) -> Response<Body> {
+    finish(&admin, to_front(&admin, "", Duration::ZERO))
+}
+
+fn to_front(admin: &Admin, value: &str, lasts: Duration) -> Response<Body> {
+    let secure = if admin.encrypts { "; Secure" } else { "" };
+    let seconds = lasts.as_secs();
+    let cookie = format!(
+        "{NAME}={value}; Path=/longhaul/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+    );
+    let mut response = Redirect::to("/longhaul/").into_response();
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The value of a field of a form.
+pub(super) fn field(body: &[u8], name: &str) -> Option<String> {
+    let mut fields = form_urlencoded::parse(body);
+    let found = fields.find(|(key, _)| key == name);
+    found.map(|(_, value)| value.into_owned())
+}
+
+/// What the cookie says: until when, sealed.
+fn sealed(token: &str, Moment(until): Moment) -> String {
+    format!("{until}.{}", seal(token, until).to_hex())
+}
+
+fn seal(token: &str, until: i64) -> blake3::Hash {
+    let key = blake3::derive_key(SEAL, token.as_bytes());
+    blake3::keyed_hash(&key, &until.to_le_bytes())
+}
+
+/// Whether somebody has signed in. Seals are compared in a time that does not
+/// tell how much of one is right.
+fn has_cookie(token: Option<&str>, headers: &HeaderMap, Moment(now): Moment) -> bool {
+    let Some(token) = token.filter(|token| !token.is_empty()) else {
+        return false;
+    };
+    let lines = headers.get_all(header::COOKIE).iter();
+    let cookies = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'));
+    let mut ours = cookies.filter_map(|cookie| {
+        let (until, seal) = cookie
+            .trim()
+            .strip_prefix(NAME)?
+            .strip_prefix('=')?
+            .split_once('.')?;
+        Some((
+            until.parse::<i64>().ok()?,
+            blake3::Hash::from_hex(seal).ok()?,
+        ))
+    });
+    ours.any(|(until, given)| given == seal(token, until) && now < until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Lines<'a> = &'a [(&'static str, &'a str)];
+
+    fn headers(lines: Lines<'_>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn a_cookie_holds_for_its_token_and_its_time() {
+        let good = sealed("secret", Moment(1_000));
+        let cookie = |value: &str| format!("a=b; {NAME}={value}; c=d");
+        let longer = good.replacen("1000", "9000", 1);
+        let cut = good.get(..good.len() - 1).unwrap();
+        let rows = [
+            (Some("secret"), cookie(&good), 999, true),
+            (Some("secret"), cookie(&good), 1_000, false),
+            (Some("other"), cookie(&good), 999, false),
+            (Some(""), cookie(&sealed("", Moment(1_000))), 999, false),
+            (None, cookie(&good), 999, false),
+            (Some("secret"), cookie(&longer), 999, false),
+            (Some("secret"), cookie(cut), 999, false),
+            (Some("secret"), cookie("secret"), 999, false),
+            (Some("secret"), cookie(""), 999, false),
+            (Some("secret"), format!("x{NAME}={good}"), 999, false),
+        ];
+        for (token, line, now, expected) in rows {
+            let headers = headers(&[("cookie", &line)]);
+            assert_eq!(has_cookie(token, &headers, Moment(now)), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_does_not_hold_the_token() {
+        assert!(!sealed("secret", Moment(1)).contains("secret"));
+        assert_ne!(seal("secret", 1), seal("secret", 2));
+    }
+
+    #[test]
+    fn what_another_site_wants_a_part_of_is_not_given() {
+        let rows: [(Lines<'_>, Method, bool); 7] = [
+            (&[], Method::GET, true),
+            (&[("sec-fetch-site", "none")], Method::GET, true),
+            (&[("sec-fetch-site", "same-origin")], Method::POST, true),
+            (
+                &[
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "navigate"),
+                    ("sec-fetch-dest", "document"),
+                ],
+                Method::GET,
+                true,
+            ),
+            (
+                &[
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "navigate"),
+                    ("sec-fetch-dest", "iframe"),
+                ],
+                Method::GET,
+                false,
+            ),
+            (
+                &[
+                    ("sec-fetch-site", "same-site"),
+                    ("sec-fetch-mode", "navigate"),
+                    ("sec-fetch-dest", "document"),
+                ],
+                Method::POST,
+                false,
+            ),
+            (
+                &[
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "no-cors"),
+                    ("sec-fetch-dest", "script"),
+                ],
+                Method::GET,
+                false,
+            ),
+        ];
+        for (lines, method, expected) in rows {
+            let allowed = no_strange_fetch(&method, &headers(lines)).is_ok();
+            assert_eq!(allowed, expected, "{method} {lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_field_of_a_form_is_read() {
+        let body = b"a=1&token=a+b%26%3Cc&token=second";
+        assert_eq!(field(body, "token").as_deref(), Some("a b&<c"));
+        assert_eq!(field(body, "b"), None);
+    }
+}
