@@ -89,24 +89,24 @@ async fn fill(store: &dyn Store, language: &Language, count: u64) -> [Vec<Durati
     while written < count {
         let turn = fastrand::u64(0..20);
         // The first conversation goes on for ever and grows very long.
-        let story = match turn {
+        let which = match turn {
             0 => 0,
             _ => (written * BRANCHES / count + turn) % BRANCHES,
         };
-        let before = reached[usize::try_from(story).unwrap()];
+        let before = reached[usize::try_from(which).unwrap()];
         let after = before + 20;
         let here = match before {
-            0 if story % 5 == 4 && reached[usize::try_from(story - 1).unwrap()] > 40 => {
-                let parent = reached[usize::try_from(story - 1).unwrap()];
-                fork(story, story - 1, parent - 20, after)
+            0 if which % 5 == 4 && reached[usize::try_from(which - 1).unwrap()] > 40 => {
+                let parent = reached[usize::try_from(which - 1).unwrap()];
+                fork(which, which - 1, parent - 20, after)
             }
-            0 => trace(story, None, after),
-            _ => trace(story, Some(before), after),
+            0 => trace(which, None, after),
+            _ => trace(which, Some(before), after),
         };
-        reached[usize::try_from(story).unwrap()] = after;
+        reached[usize::try_from(which).unwrap()] = after;
         let size = if fastrand::u32(0..10) == 0 { 1 } else { 20 };
         let entries: Vec<_> = (before..before + size)
-            .map(|message| generated(language, story, message))
+            .map(|message| generated(language, which, message))
             .collect();
         let began = Instant::now();
         let append = store.journal().append(&here, &entries, Moment(1)).await;
