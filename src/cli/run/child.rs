@@ -6,7 +6,7 @@
 //! was ignored from the start, as `nohup` does, stays ignored for the command too:
 //! to listen for it would undo that.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -37,18 +37,29 @@ const LISTENED: [(Signal, bool); 6] = [
 
 /// A command that could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot run {command}: {source}")]
-pub struct NotRun {
-    command: String,
-    source: io::Error,
+pub enum NotRun {
+    /// There is none of that name.
+    #[error("cannot run {0}: there is no such command")]
+    Missing(String),
+    /// It is there and cannot be started.
+    #[error("cannot run {0}: {1}")]
+    Refused(String, #[source] io::Error),
 }
 
 impl NotRun {
+    fn new(program: &OsStr, why: io::Error) -> Self {
+        let name = program.to_string_lossy().into_owned();
+        match why.kind() {
+            io::ErrorKind::NotFound => Self::Missing(name),
+            _ => Self::Refused(name, why),
+        }
+    }
+
     /// The exit code that says so.
     pub fn code(&self) -> u8 {
-        match self.source.kind() {
-            io::ErrorKind::NotFound => NOT_FOUND,
-            _ => NOT_EXECUTABLE,
+        match self {
+            Self::Missing(_) => NOT_FOUND,
+            Self::Refused(..) => NOT_EXECUTABLE,
         }
     }
 }
@@ -87,10 +98,7 @@ pub async fn run(
     signals: &mut Signals,
 ) -> Result<u8, NotRun> {
     let (program, arguments) = command.split_first().unwrap_or((&EMPTY, &[]));
-    let failed = |source| NotRun {
-        command: program.to_string_lossy().into_owned(),
-        source,
-    };
+    let failed = |why| NotRun::new(program, why);
     let child = Command::new(program)
         .args(arguments)
         .envs(variables.iter().map(|(name, value)| (name, value)))
