@@ -101,9 +101,9 @@ impl Day {
     }
 
     fn between_turns(&mut self) -> Duration {
-        let minutes = match self.dice.within(0..60) {
-            0..50 => return Duration::from_secs(self.dice.within(40..230) as u64),
-            50..59 => self.dice.within(7..30),
+        let minutes = match self.dice.within(0..100) {
+            0..97 => return Duration::from_secs(self.dice.within(40..230) as u64),
+            97..99 => self.dice.within(7..30),
             _ => self.dice.within(90..180),
         };
         Duration::from_mins(minutes as u64)
@@ -135,7 +135,7 @@ impl Day {
         // The same file reads the same, until it is changed.
         let version = self.edits.get(&at.number()).copied().unwrap_or(0);
         let mut dice = Dice::new(at.number() * 1_000 + version);
-        let letters = dice.within(1_500..8_500);
+        let letters = dice.within(1_200..6_000);
         Call {
             name: "Read",
             input: json!({"file_path": at.path()}),
@@ -145,7 +145,7 @@ impl Day {
     }
 
     fn search(&mut self, at: Place) -> Call {
-        let letters = self.dice.within(200..3_500);
+        let letters = self.dice.within(200..2_000);
         let pattern = at.function(&mut self.dice);
         Call {
             name: "Grep",
@@ -168,7 +168,7 @@ impl Day {
     }
 
     fn tests(&mut self, at: Place, failed: bool) -> Call {
-        let letters = self.dice.within(800..6_000);
+        let letters = self.dice.within(600..3_500);
         let test = format!("{}::test_{}", at.tests(), at.function(&mut self.dice));
         let what = failed.then_some(test.as_str());
         Call {
@@ -180,7 +180,7 @@ impl Day {
     }
 
     fn log(&mut self) -> Call {
-        let letters = self.dice.within(20_000..70_000);
+        let letters = self.dice.within(20_000..60_000);
         Call {
             name: "Bash",
             input: json!({"command": "pytest -v --log-level=debug"}),

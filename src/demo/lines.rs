@@ -30,7 +30,7 @@ impl Lines {
             let passes = scene.with.passes.iter();
             for pass in passes.filter(|pass| pass.request == request) {
                 told.push(format!(
-                    "turn {turn:>4}  {}: {} tokens become {}",
+                    "turn {turn:>4}  {}: from {} tokens to {}",
                     pass.kinds,
                     thousands(pass.before),
                     thousands(pass.after)
@@ -92,7 +92,7 @@ mod tests {
         let expected = [
             "turn   25  without   96K tokens, $6.25    with   20K tokens, $6.25",
             "turn   27  without Longhaul the window ends it here",
-            "turn   31  clear: 20K tokens become 20K",
+            "turn   31  clear: from 20K tokens to 20K",
             "turn   50  without  196K tokens, $12.50   with   20K tokens, $12.50",
         ];
         assert_eq!(told[0], expected);

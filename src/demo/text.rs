@@ -75,9 +75,11 @@ pub fn file(dice: &mut Dice, letters: usize) -> String {
     text
 }
 
-/// A few lines of code.
+/// A few functions.
 pub fn code(dice: &mut Dice) -> String {
-    function(dice).join("\n")
+    let count = dice.within(1..4);
+    let lines = (0..count).flat_map(|_| function(dice));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn function(dice: &mut Dice) -> Vec<String> {
@@ -198,30 +200,40 @@ pub fn remark(dice: &mut Dice, at: Place) -> Option<String> {
 
 /// What the agent says when it is done.
 pub fn conclusion(dice: &mut Dice, at: Place) -> String {
-    let (path, function) = (at.path(), at.function(dice));
+    let mut text = format!("Done in {}.", at.path());
+    for _ in 0..dice.within(4..12) {
+        text.push(' ');
+        text.push_str(&sentence(dice, at));
+    }
+    text
+}
+
+fn sentence(dice: &mut Dice, at: Place) -> String {
+    let (function, other) = (at.function(dice), place(dice));
     let (a, b) = (dice.one_of(&NOUNS), dice.one_of(&NOUNS));
-    let mut text = format!("Done in {path}. ");
-    let sentences = [
-        format!(
-            "`{function}` read the {a} before the {b} was refreshed, so the first answer after a retry was the old one. "
+    match dice.within(0..8) {
+        0 => format!(
+            "`{function}` read the {a} before the {b} was refreshed, so the first answer after a retry was the old one."
         ),
-        format!(
-            "I decided to keep the {a} and the {b} apart, because they expire at different times. "
+        1 => format!(
+            "I decided to keep the {a} and the {b} apart, because they expire at different times."
         ),
-        format!(
-            "The tests in {} cover it, also with an empty {b}. ",
+        2 => format!(
+            "The tests in {} cover it, also with an empty {b}.",
             at.tests()
         ),
-        format!("Nothing else calls it with a {a}. "),
-        format!(
-            "What I left alone: the {b} still comes from {}. ",
-            place(dice).path()
+        3 => format!("Nothing but {} calls it with a {a}.", other.path()),
+        4 => format!(
+            "What I left alone: the {b} still comes from {}.",
+            other.path()
         ),
-    ];
-    let first = dice.within(0..sentences.len());
-    let count = dice.within(1..4);
-    for sentence in sentences.iter().cycle().skip(first).take(count) {
-        text.push_str(sentence);
+        5 => format!(
+            "There is one more place, `{function}`, where a {a} without a {b} would be dropped without a word; it now raises."
+        ),
+        6 => format!("A {a} is looked up once for each {b}, which is enough up to a few thousand."),
+        _ => format!(
+            "If you want {} to do the same, it needs the {b} first; I have not touched it.",
+            other.path()
+        ),
     }
-    text.trim_end().to_owned()
 }

@@ -310,7 +310,10 @@ fn changed(known: &Known, cast: &Cast, world: &World) -> String {
 /// A database that is empty.
 fn database(world: &World) -> String {
     match Cluster::shared() {
-        Some(cluster) => cluster.database(),
+        Some(cluster) => {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(cluster.database())
+        }
         None => world.path().join("copy").display().to_string(),
     }
 }
