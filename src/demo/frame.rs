@@ -10,7 +10,7 @@ use super::scene::{Course, Scene};
 use crate::replay::report::{grouped, thousands};
 
 /// The smallest terminal that a frame fits on, columns and rows.
-pub const SMALLEST: (usize, usize) = (64, 26);
+pub const SMALLEST: (usize, usize) = (76, 26);
 /// The widest that a frame becomes.
 const WIDEST: usize = 100;
 /// Rows of the chart.
