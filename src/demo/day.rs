@@ -83,15 +83,15 @@ impl Day {
                 }
                 results.push(result);
             }
-            self.step(pause, asked, Value::Array(said));
+            self.step(pause, &asked, &Value::Array(said));
             asked = Value::Array(results);
             pause = Duration::from_secs(self.dice.within(5..40) as u64);
         }
         let done = text::conclusion(&mut self.dice, at);
-        self.step(pause, asked, json!([{"type": "text", "text": done}]));
+        self.step(pause, &asked, &json!([{"type": "text", "text": done}]));
     }
 
-    fn step(&mut self, pause: Duration, asked: Value, said: Value) {
+    fn step(&mut self, pause: Duration, asked: &Value, said: &Value) {
         self.steps.push(Step {
             fresh: self.steps.is_empty(),
             pause,
@@ -113,9 +113,9 @@ impl Day {
     fn work(&mut self, at: Place) -> Vec<Vec<Call>> {
         match self.dice.within(0..100) {
             0..12 => Vec::new(),
-            12..42 => vec![vec![self.search(at), self.read(at)]],
+            12..42 => vec![vec![self.search(), self.read(at)]],
             42..80 => {
-                let first = vec![self.read(at), self.search(at)];
+                let first = vec![self.read(at), self.search()];
                 let edit = self.edit(at);
                 vec![first, vec![edit, self.tests(at, false)]]
             }
@@ -144,9 +144,9 @@ impl Day {
         }
     }
 
-    fn search(&mut self, at: Place) -> Call {
+    fn search(&mut self) -> Call {
         let letters = self.dice.within(200..2_000);
-        let pattern = at.function(&mut self.dice);
+        let pattern = text::name(&mut self.dice);
         Call {
             name: "Grep",
             input: json!({"pattern": pattern, "path": "src"}),
@@ -169,7 +169,7 @@ impl Day {
 
     fn tests(&mut self, at: Place, failed: bool) -> Call {
         let letters = self.dice.within(600..3_500);
-        let test = format!("{}::test_{}", at.tests(), at.function(&mut self.dice));
+        let test = format!("{}::test_{}", at.tests(), text::name(&mut self.dice));
         let what = failed.then_some(test.as_str());
         Call {
             name: "Bash",

@@ -109,9 +109,9 @@ fn row(scene: &Scene, name: &str, course: &Course) -> String {
 }
 
 /// Prompts over the day: what goes with Longhaul before what would go without.
-fn chart(scene: &Scene, width: usize, paint: &Paint) -> Vec<String> {
-    let without = columns(&scene.without, scene.turns.len(), width);
-    let with = columns(&scene.with, scene.turns.len(), width);
+fn chart(scene: &Scene, across: usize, paint: &Paint) -> Vec<String> {
+    let without = columns(&scene.without, scene.turns.len(), across);
+    let with = columns(&scene.with, scene.turns.len(), across);
     let largest = without.iter().chain(&with).flatten().copied().max();
     let top = largest.unwrap_or(0).max(scene.window + scene.window / 4);
     let limit = scene.window * ROWS / top.max(1);

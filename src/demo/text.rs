@@ -51,11 +51,11 @@ impl Place {
         let of = |list: &[&str], word| list.iter().position(|known| *known == word).unwrap_or(0);
         (of(&AREAS, self.area) * PARTS.len() + of(&PARTS, self.part)) as u64
     }
+}
 
-    /// A function in it.
-    pub fn function(self, dice: &mut Dice) -> String {
-        format!("{}_{}", dice.one_of(&VERBS), dice.one_of(&NOUNS))
-    }
+/// The name of a function.
+pub fn name(dice: &mut Dice) -> String {
+    format!("{}_{}", dice.one_of(&VERBS), dice.one_of(&NOUNS))
 }
 
 /// A file as a reading tool shows it.
@@ -118,7 +118,7 @@ pub fn found(dice: &mut Dice, letters: usize) -> String {
     let mut text = String::new();
     while text.len() < letters.max(1) {
         let at = place(dice);
-        let (path, function) = (at.path(), at.function(dice));
+        let (path, function) = (at.path(), name(dice));
         let _ = writeln!(
             text,
             "{path}:{}:        self.{function}(",
@@ -134,7 +134,7 @@ pub fn test_run(dice: &mut Dice, letters: usize, failing: Option<&str>) -> Strin
     let mut passed = 0;
     while text.len() < letters {
         let at = place(dice);
-        let (tests, function) = (at.tests(), at.function(dice));
+        let (tests, function) = (at.tests(), name(dice));
         let _ = writeln!(
             text,
             "{tests}::test_{function}_{} PASSED",
@@ -155,7 +155,7 @@ pub fn test_run(dice: &mut Dice, letters: usize, failing: Option<&str>) -> Strin
 
 /// What the owner asks for.
 pub fn ask(dice: &mut Dice, at: Place) -> String {
-    let (path, function) = (at.path(), at.function(dice));
+    let (path, function) = (at.path(), name(dice));
     let (noun, other) = (dice.one_of(&NOUNS), place(dice).path());
     let mut text = match dice.within(0..7) {
         0 => format!(
@@ -209,7 +209,7 @@ pub fn conclusion(dice: &mut Dice, at: Place) -> String {
 }
 
 fn sentence(dice: &mut Dice, at: Place) -> String {
-    let (function, other) = (at.function(dice), place(dice));
+    let (function, other) = (name(dice), place(dice));
     let (a, b) = (dice.one_of(&NOUNS), dice.one_of(&NOUNS));
     match dice.within(0..8) {
         0 => format!(

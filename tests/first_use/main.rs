@@ -8,7 +8,6 @@
     missing_docs
 )]
 
-#[allow(dead_code)]
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod commands;

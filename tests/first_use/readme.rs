@@ -328,8 +328,9 @@ fn tried(known: &Known, cast: &Cast) -> Result<(), String> {
         command.env("NO_PROXY", "*");
     };
     // A stand-in does not look for the files that it is given.
-    let mut words = known.command.split_whitespace();
-    if let Some(lost) = words.find(|word| word.ends_with(".yaml") && !root().join(word).exists()) {
+    let files = known.command.split_whitespace();
+    let mut files = files.filter(|word| Path::new(word).extension() == Some("yaml".as_ref()));
+    if let Some(lost) = files.find(|file| !root().join(file).exists()) {
         return Err(format!("{line}: there is no {lost}"));
     }
     let told = match known.way {

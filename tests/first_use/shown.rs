@@ -1,7 +1,9 @@
 //! `longhaul demo`: the same story each time, drawn or told.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use crate::world::{LONGHAUL, World, errors, out};
 
@@ -89,6 +91,43 @@ fn it_is_told_in_lines_where_somebody_wishes_so() {
         assert_eq!(code, Some(0), "{told}");
         assert!(told.contains(": from ") && !told.contains('\x1b'), "{told}");
     }
+}
+
+/// With `LONGHAUL_DEMO=all` the whole day is played, and what the README shows of
+/// it is what it tells.
+#[test]
+fn the_readme_shows_what_the_whole_day_tells() {
+    if std::env::var("LONGHAUL_DEMO").is_ok_and(|which| which == "all") {
+        let (world, begun) = (World::new(), Instant::now());
+        let output = world.longhaul(&["demo"]).output().unwrap();
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("demo: 300 turns with and without in {seconds:.1} s");
+        let told = out(&output);
+        for line in shown().lines().filter(|line| *line != "...") {
+            assert!(
+                told.lines().any(|it| it == line),
+                "{line:?} is not in {told}"
+            );
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/demo.svg");
+        let drawn = std::fs::read_to_string(world.path().join("longhaul-demo.svg")).unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
+        assert!(cfg!(debug_assertions) || seconds < 40.0, "{seconds:.1} s");
+    } else {
+        println!("the whole demo is played with LONGHAUL_DEMO=all");
+        assert!(shown().contains("largest prompt, tokens"));
+    }
+}
+
+/// What the README shows of it.
+fn shown() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut blocks = text
+        .split("```text\n")
+        .map(|block| block.split("```").next().unwrap());
+    let found = blocks.find(|block| block.starts_with("300 turns of a coding agent"));
+    found.expect("the README shows the demo").to_owned()
 }
 
 #[test]
