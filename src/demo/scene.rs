@@ -136,8 +136,8 @@ pub(super) mod tests {
         Seen {
             request,
             tokens: Tokens {
-                read,
                 input,
+                read,
                 ..Tokens::default()
             },
             dollars: 0.25,

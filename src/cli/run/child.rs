@@ -169,7 +169,7 @@ mod tests {
             (OsString::from("no-such-command-anywhere"), NOT_FOUND),
             (file.into_os_string(), NOT_EXECUTABLE),
         ] {
-            let told = run(&[command.clone()], &[], &mut signals)
+            let told = run(std::slice::from_ref(&command), &[], &mut signals)
                 .await
                 .unwrap_err();
             assert_eq!(told.code(), expected);

@@ -102,7 +102,9 @@ fn value<'a>(environment: &'a [(String, String)], name: &str) -> Option<&'a str>
 mod tests {
     use super::*;
 
-    fn environment(set: &[(&str, &str)]) -> Vec<(String, String)> {
+    type Set<'a> = &'a [(&'a str, &'a str)];
+
+    fn environment(set: Set<'_>) -> Vec<(String, String)> {
         let set = set.iter();
         set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect()
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_command_is_led_to_the_proxy_and_to_nothing_else() {
-        let rows: [(&[(&str, &str)], &[(&str, &str)]); 4] = [
+        let rows: [(Set, Set); 4] = [
             (
                 &[("OPENAI_BASE_URL", "https://a.b")],
                 &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:7")],
