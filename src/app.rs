@@ -33,6 +33,7 @@ use crate::store::writer::Writer;
 use crate::store::{Guarded, Memory, Store, postgres, sqlite};
 use crate::upstream::{Connector, ConnectorError, Options, Upstream, UpstreamError};
 use crate::views::Views;
+use crate::views::tally::Tally;
 
 /// Connections to an admin surface of its own; the proxy's do not count, so that
 /// a full house can still be looked at.
@@ -238,6 +239,11 @@ impl App {
     /// Where the admin surface listens, if it has an address of its own.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
+    }
+
+    /// What has gone by, also after the end.
+    pub fn tally(&self) -> Arc<Tally> {
+        self.views.tally()
     }
 
     /// Tells when there is nothing to do.

@@ -25,7 +25,7 @@
 //! |---|---|---|
 //! | pure | [`wire`], [`engine`] | values in, values out: no I/O, clock or randomness |
 //! | shell | [`server`], [`views`], [`compactor`], [`recall`], [`store`], [`upstream`] | I/O, no decisions |
-//! | edge | [`app`], [`cli`], [`config`], [`metrics`], [`replay`] | wiring; a replay runs an app against the simulator |
+//! | edge | [`app`], [`cli`], [`config`], [`metrics`], [`replay`], [`demo`] | wiring; a replay runs an app against the simulator, a demo shows one |
 //! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
 //!
 //! Pure code imports no shell, the shell imports no edge but the validated
@@ -46,6 +46,7 @@ pub mod cli;
 pub mod clock;
 pub mod compactor;
 pub mod config;
+pub mod demo;
 pub mod engine;
 pub mod metrics;
 pub mod recall;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use longhaul::cli::{check, health, journal, replay, serve, sessions, sim, store};
+use longhaul::cli::{check, demo, health, journal, replay, run, serve, sessions, sim, store};
 
 /// A reverse proxy that keeps long LLM agent sessions inside their context window.
 #[derive(Parser)]
@@ -25,6 +25,10 @@ struct Arguments {
 enum Command {
     /// Run the proxy (also: no subcommand)
     Serve(serve::ServeArgs),
+    /// Run a command behind a proxy of its own: longhaul run -- claude
+    Run(run::RunArgs),
+    /// Watch a long session with Longhaul and without; needs no key and no network
+    Demo(demo::DemoArgs),
     /// Validate the configuration and print the effective one
     Check(check::CheckArgs),
     /// Play recorded conversations against the simulated upstream and tell what came of it
@@ -42,16 +46,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    run(Arguments::parse()).unwrap_or_else(|error| {
+    command(Arguments::parse()).unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "longhaul: {error:#}");
         ExitCode::FAILURE
     })
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+fn command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         None => serve::run(arguments.serve),
         Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Run(args)) => run::run(args),
+        Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Check(args)) => Ok(check::run(args)?),
         Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Journal(args)) => journal::run(args),

@@ -1,17 +1,21 @@
 //! Where logs go and in which form.
 //!
-//! Always to standard error, because standard output belongs to the command.
-//! Text for a person at a terminal, JSON for everything else, unless configured.
+//! To standard error, because standard output belongs to the command; where both
+//! belong to somebody else, to a file. Text for a person at a terminal or with a
+//! file, JSON for everything else, unless configured.
 //! The configured level is for our own events; of the libraries only warnings
 //! are shown, since what they print is not ours to keep free of content; of the
 //! one that speaks MCP none, because it repeats what callers send.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::prelude::*;
 
+use super::log_file::LogFile;
 use crate::config::{Choice, Log, LogFormat, LogLevel};
 
 /// Starts logging. A second call changes nothing.
@@ -22,6 +26,18 @@ pub fn start(log: &Log) {
         LogFormat::Json => true,
         LogFormat::Text => false,
     };
+    begin(log, json, terminal, std::io::stderr);
+}
+
+/// The same into a file.
+pub fn start_in(log: &Log, file: Arc<LogFile>) {
+    begin(log, log.format == LogFormat::Json, false, file);
+}
+
+fn begin<W>(log: &Log, json: bool, colours: bool, writer: W)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     let level = log.level.word().parse().unwrap_or(LevelFilter::INFO);
     let others = if log.level == LogLevel::Off {
         LevelFilter::OFF
@@ -33,8 +49,8 @@ pub fn start(log: &Log) {
         .with_target("rmcp", LevelFilter::OFF)
         .with_target("longhaul", level);
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(terminal)
+        .with_writer(writer)
+        .with_ansi(colours)
         .with_target(false);
     let lines = if json {
         lines.json().flatten_event(true).boxed()

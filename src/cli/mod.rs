@@ -4,13 +4,17 @@
 //! into an exit code: 0 fine, 1 runtime failure, 2 bad usage or configuration.
 
 pub mod check;
+pub mod demo;
 mod desk;
+mod exposure;
 pub mod health;
 pub mod journal;
+mod log_file;
 mod logs;
 mod overrides;
 mod progress;
 pub mod replay;
+pub mod run;
 pub mod serve;
 pub mod sessions;
 pub mod sim;

@@ -87,7 +87,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         return Ok(code);
     }
     let progress = Progress::new(plan.requests());
-    let told = plan.play(&|_| false, &|| progress.step());
+    let told = plan.play(&|_| false, &|_, _| progress.step());
     progress.end();
     let told = told?;
     for told in &told {

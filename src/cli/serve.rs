@@ -11,7 +11,7 @@ use anyhow::Context;
 use hyper_util::client::proxy::matcher::Matcher;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{OverrideArgs, logs};
+use super::{OverrideArgs, exposure, logs};
 use crate::app::{App, Surroundings};
 use crate::clock::Clock;
 use crate::config::{Config, load};
@@ -51,14 +51,9 @@ pub fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
-    let token = config.admin.token_env.as_ref();
-    let key = config.summarizer.api_key_env.as_ref();
-    let surroundings = Surroundings {
-        admin_token: token.and_then(|name| std::env::var(name.as_str()).ok()),
-        summarizer_key: key.and_then(|name| std::env::var(name.as_str()).ok()),
-        proxies: Matcher::from_env(),
-        clock: Clock::default(),
-    };
+    let surroundings = surroundings(config);
+    let has_token = surroundings.admin_token.as_ref();
+    let has_token = has_token.is_some_and(|token| !token.is_empty());
     // Before the announcement: whoever waits for it may send a signal at once.
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
@@ -76,11 +71,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     if let Some(address) = app.admin_address() {
         tracing::info!(%address, "admin surface has its own address");
     }
-    if !app.address().ip().is_loopback() {
-        tracing::warn!(
-            address = %app.address(),
-            "listening beyond this machine: whoever can reach it can use the upstream through it"
-        );
+    for warning in exposure::warnings(config, app.address(), app.admin_address(), has_token) {
+        tracing::warn!("{warning}");
     }
     let stop = async move {
         tokio::select! {
@@ -98,6 +90,18 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     };
     app.run(stop).await;
     Ok(())
+}
+
+/// What the environment of this process says.
+pub(super) fn surroundings(config: &Config) -> Surroundings {
+    let token = config.admin.token_env.as_ref();
+    let key = config.summarizer.api_key_env.as_ref();
+    Surroundings {
+        admin_token: token.and_then(|name| std::env::var(name.as_str()).ok()),
+        summarizer_key: key.and_then(|name| std::env::var(name.as_str()).ok()),
+        proxies: Matcher::from_env(),
+        clock: Clock::default(),
+    }
 }
 
 /// Writes a line that others wait for.

@@ -28,6 +28,13 @@ pub struct Loaded {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origins(pub(super) BTreeMap<Path, Source>);
 
+impl Origins {
+    /// Whether a key was given anywhere, and is not just its default.
+    pub fn gives(&self, key: &str) -> bool {
+        self.0.contains_key(&Path::dotted(key))
+    }
+}
+
 /// Reads, checks and resolves a configuration.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     let mut applied = Applied::default();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::figures::{Figures, Outcome};
-use super::play::{PlayError, Run, Stage, Way};
+use super::play::{PlayError, Run, Seen, Stage, Way};
 use super::session::Session;
 use super::settings::{BadSettings, Set, Settings};
 use crate::sim::models;
@@ -56,12 +56,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Plays everything; `progress` is called after each request, `forced` says
-    /// with which requests a pass is asked for.
+    /// Plays everything; `progress` is called after each request, with the way in
+    /// which it is played (the first is without the proxy), `forced` says with
+    /// which requests a pass is asked for.
     pub fn play(
         &self,
         forced: &(dyn Fn(usize) -> bool + Sync),
-        progress: &(dyn Fn() + Sync),
+        progress: &(dyn Fn(usize, &Seen) + Sync),
     ) -> Result<Vec<Told>, PlayError> {
         let configured = std::iter::once(Way::Through(Vec::new()));
         let variations = self.variations.iter().cloned().map(Way::Through);
@@ -85,12 +86,13 @@ impl Plan {
                 let (Some(session), Some(kind)) = (self.sessions.get(*at), ways.get(*way)) else {
                     continue;
                 };
+                let progress = |seen: &Seen| progress(*way, seen);
                 let stage = Stage {
                     session,
                     settings: &self.settings,
                     counter: counter.clone(),
                     forced,
-                    progress,
+                    progress: &progress,
                 };
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()

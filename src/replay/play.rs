@@ -76,7 +76,20 @@ pub struct Stage<'a> {
     /// The requests with which a pass is asked for.
     pub forced: &'a (dyn Fn(usize) -> bool + Sync),
     /// Called after each request.
-    pub progress: &'a (dyn Fn() + Sync),
+    pub progress: &'a (dyn Fn(&Seen) + Sync),
+}
+
+/// A request that has just been answered, as far as that is known by then.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// Which one of its run.
+    pub request: usize,
+    /// Tokens by class.
+    pub tokens: Tokens,
+    /// What was spent since the request before, on summaries too.
+    pub dollars: f64,
+    /// What the pass did that was made with it.
+    pub pass: Vec<String>,
 }
 
 /// One request of a run.
@@ -136,6 +149,8 @@ struct Playing<'a> {
     passes: usize,
     /// What each request was answered with, and its pass.
     answered: Vec<(String, Vec<String>)>,
+    /// Entries of the ledger that have been looked at.
+    billed: usize,
     run: Run,
 }
 
@@ -165,6 +180,7 @@ impl Stage<'_> {
             store: None,
             passes: 0,
             answered: Vec::new(),
+            billed: 0,
             run: Run::default(),
         };
         let Way::Through(set) = way else {
@@ -227,9 +243,25 @@ impl Playing<'_> {
                 break;
             }
             self.answered(step, &answer, kept).await;
-            (self.stage.progress)();
+            let seen = self.seen(at);
+            (self.stage.progress)(&seen);
         }
         Ok(())
+    }
+
+    /// What is known of the request that was answered last.
+    fn seen(&mut self, request: usize) -> Seen {
+        let entries = self.sim.entries_from(self.billed);
+        self.billed += entries.len();
+        let last = self.answered.last();
+        let id = last.map(|(id, _)| id.as_str());
+        let own = entries.iter().find(|it| it.message_id.as_deref() == id);
+        Seen {
+            request,
+            tokens: own.map(|entry| entry.tokens).unwrap_or_default(),
+            dollars: entries.iter().map(dollars).sum(),
+            pass: last.map(|(_, pass)| pass.clone()).unwrap_or_default(),
+        }
     }
 
     async fn answered(&mut self, step: &Step, answer: &Answer, body: Option<Vec<u8>>) {

@@ -129,6 +129,12 @@ impl Sim {
         Ledger::new(self.state().entries.clone())
     }
 
+    /// What was seen from a number of entries on.
+    pub fn entries_from(&self, seen: usize) -> Vec<Entry> {
+        let state = self.state();
+        state.entries.get(seen..).unwrap_or_default().to_vec()
+    }
+
     /// Forgets everything but the settings.
     pub fn reset(&self) {
         *self.state() = State::default();

@@ -35,6 +35,7 @@ mod staging;
 pub mod standing;
 pub mod summarise;
 mod take_over;
+pub mod tally;
 pub mod tenants;
 pub mod wishes;
 
@@ -66,6 +67,7 @@ use overlays::Overlays;
 use rereads::Removed;
 use shared_base::SharedBase;
 use staging::Staging;
+use tally::Tally;
 use tenants::Tenants;
 use wishes::Wishes;
 
@@ -138,6 +140,7 @@ pub struct Views {
     bases: SharedBase,
     staging: Staging,
     census: Census,
+    tally: Arc<Tally>,
     compactor: Option<Arc<Compactor>>,
     learned: Learned,
     wishes: Wishes,
@@ -185,6 +188,7 @@ impl Views {
             bases: SharedBase::default(),
             staging: Staging::default(),
             census: Census::default(),
+            tally: Arc::default(),
             compactor: None,
             learned: Learned::default(),
             wishes: Wishes::default(),
@@ -219,6 +223,11 @@ impl Views {
     /// What the process-wide settings are.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// What has gone by in this process.
+    pub fn tally(&self) -> Arc<Tally> {
+        self.tally.clone()
     }
 
     /// How many lineages are in memory.

@@ -11,6 +11,7 @@ use super::Views;
 use super::learned::Quirk;
 use super::preparation::Preparation;
 use super::prepare::Prepared;
+use super::tally::{Gone, opens_turn};
 use crate::config::models::Prices;
 use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;
@@ -141,6 +142,15 @@ impl Views {
         }
         let phase = prepared.figures.breaker.phase();
         self.census.note(prepared.lineage, phase, self.now());
+        if status.is_success() && prepared.recognised.treatment == Treatment::Ordinary {
+            self.tally.note(&Gone {
+                lineage: prepared.lineage,
+                opens_turn: opens_turn(&prepared.recognised.body),
+                original: prepared.original.tokens,
+                sent: prepared.sent.tokens,
+                passed: !prepared.kinds.is_empty(),
+            });
+        }
         Sent {
             preparation: preparation.map(Box::new),
             ..Sent::from(prepared)
@@ -215,6 +225,7 @@ impl Views {
         figures.course.billed(cost(&reply.usage, &prices), saved);
         if known.is_some() {
             self.metrics.saved(self.config.models.label(model), saved);
+            self.tally.saved(saved);
         }
     }
 

@@ -75,7 +75,7 @@ impl Case {
             settings: Settings::new(self.model, None, Some(self.budget), sources).unwrap(),
             variations: Vec::new(),
         };
-        let told = plan.play(&|at| self.forced.at(at), &|| {}).unwrap();
+        let told = plan.play(&|at| self.forced.at(at), &|_, _| {}).unwrap();
         let (outcome, run) = &told[0].with[0];
         assert_eq!(run.refused, None, "{}", self.name);
         assert!(outcome.with.completed, "{}", self.name);

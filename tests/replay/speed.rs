@@ -34,7 +34,7 @@ fn a_long_recording_is_played_in_seconds() {
         variations: Vec::new(),
     };
     let (begun, before) = (Instant::now(), taken());
-    let told = plan.play(&|_| false, &|| {}).unwrap();
+    let told = plan.play(&|_| false, &|_, _| {}).unwrap();
     let took = taken()
         .zip(before)
         .map_or(0.0, |(after, before)| after - before);

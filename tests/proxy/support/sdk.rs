@@ -3,7 +3,7 @@
 //! They come from their registries, pinned, and are kept in the target folder
 //! between runs.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -117,8 +117,20 @@ impl Sdk {
 
     /// Runs the script with these variables; the lines it printed.
     pub fn run(&self, variables: &[(&str, &str)], checks: &[&str]) -> Vec<String> {
-        let mut command = Command::new(&self.program);
-        command.arg(&self.script).args(checks);
+        let output = run(&mut self.command(&[], variables, checks));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        assert!(!lines.is_empty(), "the session checked nothing");
+        assert!(lines.iter().all(|line| line.starts_with("ok ")), "{text}");
+        lines
+    }
+
+    /// The command that runs the script, behind another one if there is one.
+    pub fn command(&self, before: &[&str], variables: &[(&str, &str)], checks: &[&str]) -> Command {
+        let own = self.program.as_os_str();
+        let mut words = before.iter().map(OsStr::new).chain([own]);
+        let mut command = Command::new(words.next().unwrap_or(own));
+        command.args(words).arg(&self.script).args(checks);
         // Settings of whoever runs the tests would reach the SDK.
         for (name, _) in std::env::vars_os() {
             let upper = name.to_string_lossy().to_uppercase();
@@ -131,12 +143,7 @@ impl Sdk {
             .envs(variables.iter().copied())
             .env("PYTHONIOENCODING", "utf-8")
             .env("PYTHONDONTWRITEBYTECODE", "1");
-        let output = run(&mut command);
-        let text = String::from_utf8(output.stdout).unwrap();
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        assert!(!lines.is_empty(), "the session checked nothing");
-        assert!(lines.iter().all(|line| line.starts_with("ok ")), "{text}");
-        lines
+        command
     }
 }
 

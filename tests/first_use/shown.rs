@@ -1,0 +1,146 @@
+//! `longhaul demo`: the same story each time, drawn or told.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::world::{LONGHAUL, World, errors, out};
+
+const SMALL: [&str; 5] = ["demo", "--turns", "14", "--window", "32000"];
+
+#[test]
+fn it_tells_the_same_each_time_reaches_nobody_and_leaves_only_its_picture() {
+    let trap = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", trap.local_addr().unwrap());
+    let told: Vec<String> = (0..2)
+        .map(|_| {
+            let world = World::new();
+            let mut command = world.longhaul(&SMALL);
+            for name in [
+                "LONGHAUL_UPSTREAM",
+                "ANTHROPIC_BASE_URL",
+                "HTTP_PROXY",
+                "ALL_PROXY",
+            ] {
+                command.env(name, &url);
+            }
+            let output = command.output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+            assert_eq!(errors(&output), "");
+            assert_eq!(world.files(), ["longhaul-demo.svg"]);
+            let picture = std::fs::read_to_string(world.path().join("longhaul-demo.svg")).unwrap();
+            assert!(picture.starts_with("<svg") && picture.contains("<polyline"));
+            out(&output)
+        })
+        .collect();
+    assert_eq!(told[0], told[1]);
+    trap.set_nonblocking(true).unwrap();
+    assert!(trap.accept().is_err(), "somebody was called");
+    let told = &told[0];
+    for part in [
+        "14 turns of a coding agent",
+        "No key, no network.",
+        "without Longhaul the window ends it here",
+        ": from ",
+        "largest prompt, tokens",
+        "dollars",
+        "Drawn in longhaul-demo.svg.",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains('\x1b'), "no terminal, no colours");
+}
+
+/// Runs it on a terminal, and types something once it is being drawn.
+fn on_a_terminal(keys: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let world = World::new();
+    let terminal = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/first_use/terminal.py");
+    let mut command = Command::new("python3");
+    // The terminal gets its size when it is there already.
+    command.args([terminal, "passes: ", keys, "sh", "-c"]);
+    command.arg("while [ \"$(stty size)\" != '40 100' ]; do :; done; exec \"$0\" \"$@\"");
+    command.arg(LONGHAUL).args(SMALL);
+    world.settle(&mut command);
+    command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    command.envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    (output.status.code(), out(&output))
+}
+
+#[test]
+fn it_is_drawn_on_a_terminal_without_switching_anything_over() {
+    let (code, drawn) = on_a_terminal("", &[]);
+    assert_eq!(code, Some(0), "{drawn}");
+    assert!(drawn.contains('█') && drawn.contains("\x1b[34m"), "{drawn}");
+    assert!(drawn.contains("largest prompt, tokens"), "{drawn}");
+    assert!(
+        !drawn.contains("\x1b[?"),
+        "a mode would outlive an interrupt"
+    );
+    let (code, cut) = on_a_terminal("\\x03", &[]);
+    assert_ne!(code, Some(0));
+    assert!(!cut.contains("\x1b[?"), "{cut}");
+    assert!(!cut.contains("largest prompt, tokens"), "{cut}");
+}
+
+#[test]
+fn it_is_told_in_lines_where_somebody_wishes_so() {
+    for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (code, told) = on_a_terminal("", &[variable]);
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains(": from ") && !told.contains('\x1b'), "{told}");
+    }
+}
+
+/// With `LONGHAUL_DEMO=all` the whole day is played, and what the README shows of
+/// it is what it tells.
+#[test]
+fn the_readme_shows_what_the_whole_day_tells() {
+    if std::env::var("LONGHAUL_DEMO").is_ok_and(|which| which == "all") {
+        let (world, begun) = (World::new(), Instant::now());
+        let output = world.longhaul(&["demo"]).output().unwrap();
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("demo: 300 turns with and without in {seconds:.1} s");
+        let told = out(&output);
+        for line in shown().lines().filter(|line| *line != "...") {
+            assert!(
+                told.lines().any(|it| it == line),
+                "{line:?} is not in {told}"
+            );
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/demo.svg");
+        let drawn = std::fs::read_to_string(world.path().join("longhaul-demo.svg")).unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
+        assert!(cfg!(debug_assertions) || seconds < 40.0, "{seconds:.1} s");
+    } else {
+        println!("the whole demo is played with LONGHAUL_DEMO=all");
+        assert!(shown().contains("largest prompt, tokens"));
+    }
+}
+
+/// What the README shows of it.
+fn shown() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut blocks = text
+        .split("```text\n")
+        .map(|block| block.split("```").next().unwrap());
+    let found = blocks.find(|block| block.starts_with("300 turns of a coding agent"));
+    found.expect("the README shows the demo").to_owned()
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_is_told() {
+    let world = World::new();
+    let output = world
+        .longhaul(&["demo", "--turns", "1", "--svg", "no/such/folder.svg"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        errors(&output).contains("cannot write no/such/folder.svg"),
+        "{}",
+        errors(&output)
+    );
+}

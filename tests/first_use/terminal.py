@@ -1,0 +1,36 @@
+"""Runs a command on a terminal of its own and types something into it.
+
+    terminal.py WAIT_FOR KEYS COMMAND...
+
+The keys are typed once the output holds WAIT_FOR (nothing: never). Everything
+that appears is printed, and the exit code is the command's.
+"""
+
+import fcntl
+import os
+import pty
+import struct
+import sys
+import termios
+
+wait_for, keys, *command = sys.argv[1:]
+child, terminal = pty.fork()
+if child == 0:
+    os.execvp(command[0], command)
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+seen = b""
+while True:
+    try:
+        more = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not more:
+        break
+    seen += more
+    if wait_for and wait_for.encode() in seen:
+        os.write(terminal, keys.encode().decode("unicode_escape").encode())
+        wait_for = ""
+sys.stdout.buffer.write(seen)
+sys.stdout.flush()
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
