@@ -112,7 +112,6 @@ fn the_readme_shows_what_the_whole_day_tells() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/demo.svg");
         let drawn = std::fs::read_to_string(world.path().join("longhaul-demo.svg")).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
-        assert!(cfg!(debug_assertions) || seconds < 40.0, "{seconds:.1} s");
     } else {
         println!("the whole demo is played with LONGHAUL_DEMO=all");
         assert!(shown().contains("largest prompt, tokens"));
