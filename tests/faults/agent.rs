@@ -62,7 +62,7 @@ impl Agent {
             streams: rng.bool(),
             marks: rng.u8(0..4) > 0,
             hints: rng.bool(),
-            system: "You are an agent. ".repeat(rng.usize(1..60)),
+            system: "You are an agent. ".repeat(rng.usize(1..30)),
             messages: Vec::new(),
             branch: 0,
             branches: 1,
@@ -133,8 +133,8 @@ impl Agent {
             "src/main.rs",
             "größer",
             "\"so\"",
-            "error:",
-            "日本",
+            "error: none of it",
+            "all of the other words",
             "\n",
             "line",
             "\\",
@@ -156,7 +156,7 @@ impl Agent {
             .map(|block| block["id"].clone())
             .collect();
         let content = if calls.is_empty() {
-            let words = self.words(40);
+            let words = self.words(30);
             json!(format!("Agent {}: {words}", self.number))
         } else {
             let results = calls.iter().map(|id| self.result(id)).collect();
@@ -167,7 +167,7 @@ impl Agent {
     }
 
     fn result(&mut self, id: &Value) -> Value {
-        let size = [0, 40, 200, 300, 500, 1200][self.rng.usize(0..6)];
+        let size = [0, 20, 80, 120, 240, 450][self.rng.usize(0..6)];
         let text = if size == 0 {
             String::new()
         } else {
@@ -213,7 +213,7 @@ impl Agent {
             body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
         }
         if !counts {
-            body["max_tokens"] = json!(1500);
+            body["max_tokens"] = json!(1100);
             body["stream"] = json!(self.streams);
             body["metadata"] = json!({"user_id": format!("u{}", self.owner)});
         }

@@ -12,7 +12,7 @@ use fastrand::Rng;
 use longhaul::sim::Persona;
 
 /// Tokens of every model's window.
-pub const WINDOW: u64 = 10_000;
+pub const WINDOW: u64 = 5_000;
 
 /// Models of every kind: thinking that stands alone, that is bound to what stands
 /// before it, that has a budget, that the API forgets.
@@ -91,17 +91,17 @@ pub struct Plan {
 impl Plan {
     pub fn draw(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let home = match rng.u8(0..10) {
-            0..=4 => Home::Memory,
-            5..=8 => Home::Files,
+        let home = match rng.u8(0..16) {
+            0..=8 => Home::Memory,
+            9..=14 => Home::Files,
             _ => Home::Process,
         };
         let replicas = match home {
             Home::Memory if rng.u8(0..3) == 0 => 2,
             _ => 1,
         };
-        let agents = rng.usize(3..8);
-        let steps = rng.usize(18..34);
+        let agents = rng.usize(4..9);
+        let steps = rng.usize(12..24);
         let requests = agents * steps;
         let count = match home {
             Home::Process => rng.usize(2..4),
@@ -180,11 +180,12 @@ fn file(rng: &mut Rng) -> String {
          models.\"claude-*\" = {{ window = {WINDOW} }}\n\
          tenant.by = \"{tenant}\"\n\
          limits.drain = \"2s\"\n\
-         pin.user_tokens = 600\n\
+         pin.user_tokens = 300\n\
+         split.turn_clamp = [500, 2000]\n\
          [policy]\ntail_messages = {}\n{style}\n\
          [clear]\nenabled = {}\nkeep_tool_uses = {}\nat_least = {}\n\
-         [trim]\nenabled = {}\nmax_chars = 4000\n\
-         [trim.tools.\"Bash\"]\nhead = 800\ntail = 1200\n\
+         [trim]\nenabled = {}\nmax_chars = 2000\n\
+         [trim.tools.\"Bash\"]\nhead = 400\ntail = 600\n\
          [journal]\nlive_turns = {}\n\
          [summarizer]\nmode = \"{summarizer}\"\ndeadline = \"3s\"\ntimeout = \"3s\"\n",
         rng.usize(1..8),
