@@ -71,7 +71,8 @@ fn number(name: &str) -> Option<u64> {
 fn whatever_goes_wrong_every_request_keeps_the_invariants() {
     let only = number("LONGHAUL_FAULT_SEED");
     let first = only.or(number("LONGHAUL_FAULT_FROM")).unwrap_or(1);
-    let wanted = number("LONGHAUL_FAULTS").map_or(REQUESTS, |count| count as usize);
+    let wanted =
+        number("LONGHAUL_FAULTS").map_or(REQUESTS, |count| usize::try_from(count).unwrap());
     let next = AtomicU64::new(first);
     let all = Mutex::new((Tally::default(), Vec::new()));
     let last = AtomicU64::new(first);

@@ -38,7 +38,7 @@ const SESSIONS: usize = 200;
 /// How often it is looked.
 const LOOK: Duration = Duration::from_secs(15);
 /// The first minute belongs to growing.
-const WARM: Duration = Duration::from_secs(60);
+const WARM: Duration = Duration::from_mins(1);
 /// Memory may be so much larger at the end, of a hundred.
 const FLAT: f64 = 5.0;
 

@@ -19,6 +19,7 @@ const TRIES: usize = 12;
 /// From this try on nothing is spoilt on purpose.
 const CALM: usize = 3;
 
+#[allow(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
 pub struct Agent {
     pub number: usize,
     pub model: &'static str,

@@ -34,6 +34,7 @@ pub enum Seen {
 }
 
 /// A request, and what became of it.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub struct Attempt {
     /// Stands in a header, so that upstream's side of it can be found.

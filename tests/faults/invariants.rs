@@ -60,6 +60,9 @@ struct Last<'a> {
     view: Vec<String>,
     attempt: &'a Attempt,
     bytes: &'a [u8],
+    /// Since then something was asked of which nothing is known: a pass may have
+    /// been made that neither side has heard of.
+    unsure: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -91,7 +94,6 @@ impl<'a> Judge<'a> {
     /// Every request of an agent.
     pub fn agent(&mut self, agent: &'a Agent) {
         let mut lasts: HashMap<usize, Last<'a>> = HashMap::new();
-        let mut before: Option<&Attempt> = None;
         for attempt in &agent.log {
             self.tally.requests += 1;
             self.tally.answered += usize::from(attempt.is_good());
@@ -110,10 +112,10 @@ impl<'a> Judge<'a> {
             }
             let inherited = lasts.get(&attempt.branch).or(lasts.get(&0)).cloned();
             let inherited = inherited.filter(|_| !attempt.anew);
-            if let Some(last) = self.view(attempt, &entries, before, inherited) {
+            if let Some(mut last) = self.view(attempt, &entries, inherited) {
+                last.unsure |= attempt.compaction().is_none();
                 lasts.insert(attempt.branch, last);
             }
-            before = Some(attempt);
         }
     }
 
@@ -149,7 +151,19 @@ impl<'a> Judge<'a> {
         let excused = broken && status == 502
             || matches!(attempt.fault, Some(Fault::ResetAfter { .. } | Fault::CutAfter { .. }) if status == 502);
         if status != expected && !excused {
-            let what = format!("invariant 5: {status} instead of {expected}: {}", text());
+            let seen: Vec<String> = entries
+                .iter()
+                .map(|entry| {
+                    let body = entry.body.as_deref().unwrap_or_default();
+                    let is_own = if body == attempt.own { "own" } else { "view" };
+                    format!("{is_own} of {} bytes: {:?}", body.len(), entry.outcome)
+                })
+                .collect();
+            let what = format!(
+                "invariant 5: {status} instead of {expected} for {} bytes, broken: {broken}, upstream saw {seen:?}: {}",
+                attempt.own.len(),
+                text()
+            );
             return self.wrong(attempt, &what);
         }
         let cut = matches!(
@@ -233,7 +247,6 @@ impl<'a> Judge<'a> {
         &mut self,
         attempt: &'a Attempt,
         entries: &[&'a Entry],
-        before: Option<&Attempt>,
         last: Option<Last<'a>>,
     ) -> Option<Last<'a>> {
         let mut newest = None;
@@ -262,26 +275,20 @@ impl<'a> Judge<'a> {
             let view = bare(bytes);
             let earlier: Option<&Last<'_>> = newest.as_ref().or(last.as_ref());
             if let Some(earlier) = earlier.filter(|_| !refused) {
-                self.continues(attempt, before, earlier, &view, bytes);
+                self.continues(attempt, earlier, &view, bytes);
             }
             refused |= matches!(entry.outcome, Outcome::Refused { .. });
             newest = Some(Last {
                 view,
                 attempt,
                 bytes,
+                unsure: false,
             });
         }
         newest.or(last)
     }
 
-    fn continues(
-        &mut self,
-        attempt: &Attempt,
-        before: Option<&Attempt>,
-        earlier: &Last<'_>,
-        view: &[String],
-        bytes: &[u8],
-    ) {
+    fn continues(&mut self, attempt: &Attempt, earlier: &Last<'_>, view: &[String], bytes: &[u8]) {
         let since = earlier.attempt.begun;
         if self.moments.had(Trouble::Store, since, attempt.ended) {
             return;
@@ -301,8 +308,7 @@ impl<'a> Judge<'a> {
             return self.wrong(attempt, &what);
         }
         let passed = attempt.compaction().is_none_or(|pass| pass != "none");
-        let unsure = before.is_some_and(|before| before.answer().is_none());
-        if passed || unsure {
+        if passed || earlier.unsure {
             return;
         }
         let same = earlier.view.iter().zip(view).take_while(|(a, b)| a == b);

@@ -268,11 +268,11 @@ impl World {
         }
     }
 
-    fn spoil(&self, stage: &mut Stage, state: State) -> usize {
+    fn spoil(&self, stage: &mut Stage, how: State) -> usize {
         let trouble = self.moments.begins(Trouble::Store);
         for living in &stage.proxies {
             if let Living::Inside(_, spoiler) = living {
-                spoiler.set(state);
+                spoiler.set(how);
             }
         }
         trouble
@@ -281,8 +281,8 @@ impl World {
     /// Ends what lasts no longer than this request.
     fn end(&self, stage: &mut Stage, number: usize) {
         let lasting = std::mem::take(&mut stage.lasting);
-        let (over, rest) = lasting.into_iter().partition(|(at, _)| *at <= number);
-        stage.lasting = rest;
+        let (over, later) = lasting.into_iter().partition(|(at, _)| *at <= number);
+        stage.lasting = later;
         let over: Vec<(usize, End)> = over;
         for (_, end) in over {
             match end {

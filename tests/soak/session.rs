@@ -93,12 +93,11 @@ impl Session {
             "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: k\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
-        let connection = match stream {
-            Some(stream) => stream,
-            None => {
-                let fresh = TcpStream::connect(proxy).await;
-                stream.insert(fresh.map_err(|error| error.to_string())?)
-            }
+        let connection = if let Some(stream) = stream {
+            stream
+        } else {
+            let fresh = TcpStream::connect(proxy).await;
+            stream.insert(fresh.map_err(|error| error.to_string())?)
         };
         let answer = exchange(connection, &head, &body).await;
         let answer = answer.map_err(|error| error.to_string())?;
