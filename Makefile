@@ -1,7 +1,7 @@
 # One command for each thing a person wants to know.
 #
 #   make test    does it work?      everything, on a fresh machine
-#   make bench   is it fast?        against a floor, and beside nginx, in one run
+#   make bench   is it fast?        against a floor, and beside nginx: one run, one table
 #   make prove   does it hold up?   the long suites; results in tests/RESULTS.md
 
 .PHONY: test check bench prove
@@ -19,8 +19,7 @@ check:
 
 bench:
 	command -v nginx > /dev/null || (apt-get update -q && apt-get install -q -y nginx-light)
-	cargo bench --locked --bench views
-	cargo bench --locked --bench proxy
+	benches/all
 
 prove:
 	tests/prove

@@ -33,7 +33,7 @@ impl Moment {
 #[derive(Debug, Default)]
 struct State {
     frozen: Option<u64>,
-    offset: u64,
+    offset: i64,
 }
 
 /// A settable clock; clones share their state.
@@ -53,13 +53,21 @@ impl Clock {
     pub fn now(&self) -> Moment {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let base = state.frozen.unwrap_or_else(system_millis);
-        Moment(base.saturating_add(state.offset))
+        Moment(base.saturating_add_signed(state.offset))
     }
 
     /// Lets time pass.
     pub fn advance(&self, by: Duration) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.offset = state.offset.saturating_add(millis(by));
+        let by = i64::try_from(millis(by)).unwrap_or(i64::MAX);
+        state.offset = state.offset.saturating_add(by);
+    }
+
+    /// Sets the clock back, as somebody does who finds that it is fast.
+    pub fn turn_back(&self, by: Duration) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let by = i64::try_from(millis(by)).unwrap_or(i64::MAX);
+        state.offset = state.offset.saturating_sub(by);
     }
 
     /// Stops the clock at its present moment; only [`Clock::advance`] moves it then.
@@ -93,6 +101,10 @@ mod tests {
         assert_eq!(clock.now(), Moment(1_000));
         clock.advance(Duration::from_mins(5));
         assert_eq!(clock.now(), Moment(301_000));
+        clock.turn_back(Duration::from_mins(1));
+        assert_eq!(clock.now(), Moment(241_000));
+        clock.turn_back(Duration::from_mins(10));
+        assert_eq!(clock.now(), Moment(0), "there is nothing before it");
     }
 
     #[test]

@@ -110,6 +110,42 @@ fn a_mark_that_is_null_is_none() {
     assert!(!String::from_utf8_lossy(&view.bytes()).contains("ephemeral"));
 }
 
+/// The API refuses a mark on an empty text. A client that puts one there hears
+/// so as it would without us: the mark stays, and ours go elsewhere or nowhere.
+#[test]
+fn a_mark_of_the_clients_on_an_empty_text_stays_its_own_affair() {
+    let empty = json!([{"type": "text", "text": "", "cache_control": mark("5m")}]);
+    let call =
+        |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "x"}});
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    for id in ["a", "b", "c"] {
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": ""}]);
+        messages.push(json!({"role": "assistant", "content": [call(id)]}));
+        messages.push(json!({"role": "user", "content": result}));
+    }
+    messages[6]["content"][0]["content"] = empty;
+    let bytes = body(&messages, false);
+    let split = Body::split(&bytes).unwrap();
+    let conversation = Conversation::new(&bytes, &split);
+    for swap in [false, true] {
+        for at in 0..messages.len() {
+            let recipe = Recipe {
+                overlay: None,
+                marks: Some(Basis {
+                    swap,
+                    previous: Some((at, 0)),
+                }),
+                drop_block: false,
+                without_client_clear: false,
+            };
+            let view = View::make(&bytes, &conversation, recipe).unwrap();
+            let view: Value = serde_json::from_slice(&view.bytes()).unwrap();
+            let illegal = marks(&view).iter().filter(|(_, may)| !may).count();
+            assert_eq!(illegal, 1, "{view}");
+        }
+    }
+}
+
 fn mark(lifetime: &str) -> Value {
     json!({"type": "ephemeral", "ttl": lifetime})
 }
@@ -123,7 +159,8 @@ fn mark_message(messages: &mut [Value], at: usize, nested: bool, mark: Value) ->
     let Some(block) = blocks.flatten().filter(may).nth(at) else {
         return false;
     };
-    if nested && block["type"] == "tool_result" {
+    // In a result with nothing in it there is nothing that may be marked.
+    if nested && block["type"] == "tool_result" && block["content"] != "" {
         let content = block["content"].clone();
         block["content"] = json!([{"type": "text", "text": content, "cache_control": mark}]);
     } else {

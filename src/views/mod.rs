@@ -14,6 +14,7 @@ pub mod adopt;
 mod archived;
 mod build;
 mod census;
+mod compute;
 mod consider;
 mod feed;
 #[cfg(test)]
@@ -39,7 +40,6 @@ pub mod tally;
 pub mod tenants;
 pub mod wishes;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,7 @@ use crate::store::writer::Writer;
 use crate::store::{Answer, Collected, Keep, Moment, Store, StoreError};
 use archived::Archived;
 use census::Census;
+use compute::{LARGE, compute};
 use feed::Feed;
 use known::Known;
 use learned::{Learned, Note};
@@ -70,10 +71,6 @@ use staging::Staging;
 use tally::Tally;
 use tenants::Tenants;
 use wishes::Wishes;
-
-/// Bodies from this size on are looked at on a thread of their own, so that the
-/// streams of this one go on meanwhile: about half a millisecond of work.
-const LARGE: usize = 2 << 20;
 
 /// How many large bodies are made smaller at once: each takes several times its
 /// size meanwhile.
@@ -360,19 +357,4 @@ impl Views {
             self.tasks.spawn_on(learn, &self.background);
         }
     }
-}
-
-/// Computes, on a thread of its own if there is much to compute. A panic is a
-/// mistake of ours and must not become the client's.
-async fn compute<T: Send + 'static>(
-    size: usize,
-    what: &'static str,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Fault> {
-    let outcome = if size < LARGE {
-        catch_unwind(AssertUnwindSafe(work)).ok()
-    } else {
-        tokio::task::spawn_blocking(work).await.ok()
-    };
-    outcome.ok_or(Fault::Bug(what))
 }

@@ -51,7 +51,10 @@ impl Views {
         prepared.refused = true;
         // What was left out on the very same refusal did not help.
         prepared.lessons.retain(|(_, answers)| answers != refusal);
-        if prepared.begun.elapsed() > self.config.summarizer.deadline {
+        // What we changed is ours to put right, however long a summary has kept
+        // us: the client's own request might have been taken. The tries are few.
+        let late = prepared.begun.elapsed() > self.config.summarizer.deadline;
+        if late && !prepared.view.edited {
             return false;
         }
         let Some(rung) = self.rung(prepared, refusal) else {

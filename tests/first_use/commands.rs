@@ -160,6 +160,11 @@ pub const ALL: &[Known] = &[
     // Development
     known("make test", Checked("make -n test"), "cargo test --locked"),
     known("make check", Checked("make -n check"), "cargo clippy"),
+    known(
+        "LONGHAUL_FAULT_SEED=17 cargo test --test faults",
+        Checked("grep -rn LONGHAUL_FAULT_SEED tests/faults"),
+        "LONGHAUL_FAULT_SEED",
+    ),
     // Troubleshooting
     known("curl -s http://127.0.0.1:4180/readyz", Runs, "\"status\":\"ready\"").with(PROXY),
     known("curl -s http://127.0.0.1:4180/metrics", Runs, "longhaul_requests_total").with(PROXY),

@@ -8,6 +8,9 @@ use longhaul::wire::body::{Body, Message, Role};
 use longhaul::wire::splice::{Splice, joined, splice};
 use serde_json::Value;
 
+/// How what stands for hidden messages begins.
+const NOTICES: [&str; 2] = ["[longhaul: messages ", "[longhaul: summary of messages "];
+
 /// What upstream got.
 #[derive(Clone)]
 pub struct Sent {
@@ -75,7 +78,7 @@ pub fn explain(own: &[u8], sent: &[u8]) -> Result<Shape, String> {
     let first = roles.iter().position(assistant).unwrap_or(roles.len());
     let notice = shown
         .iter()
-        .position(|m| m.contains("[longhaul: messages "));
+        .position(|m| NOTICES.iter().any(|notice| m.contains(notice)));
     let (head, tail) = match notice {
         None => (shown.len(), shown.len()),
         Some(at) => {

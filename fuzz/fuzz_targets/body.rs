@@ -1,0 +1,8 @@
+//! A request's body, and its view.
+#![no_main]
+
+#[path = "../../tests/mangled/entries.rs"]
+#[allow(dead_code, reason = "the other targets use the rest")]
+mod entries;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| entries::body(input));
