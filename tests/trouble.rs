@@ -358,6 +358,18 @@ async fn a_refusal_replaces_a_plan_that_was_answered_before() {
 }
 
 /// Invariant 9, in the small: what one account enforces says nothing of another.
+/// A summary may have used up all the waiting there is; a view that is refused
+/// afterwards is still ours to put right.
+#[tokio::test]
+async fn a_view_that_is_refused_late_is_put_right_all_the_same() {
+    let late = "[summarizer]\nmode = \"off\"\ndeadline = \"1ms\"";
+    let views = views(Arc::new(Troubled::default()), late).await;
+    let mut edited = prepared(&views, asked("m", &session(), Wish::Now)).await;
+    assert!(edited.view.edited);
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(views.refused(&mut edited, &Refusal::Other).await);
+}
+
 #[tokio::test]
 async fn what_one_account_enforces_is_not_asked_of_another() {
     let views = views(Arc::new(Memory::new()), "").await;
