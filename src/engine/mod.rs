@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod acts;
 pub mod archive;
+pub mod bound;
 pub mod breaker;
 pub mod cache_marks;
 pub mod candidates;

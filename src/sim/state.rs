@@ -129,6 +129,11 @@ impl Sim {
         Ledger::new(self.state().entries.clone())
     }
 
+    /// What was seen since this was last asked, which is then forgotten.
+    pub fn take_entries(&self) -> Vec<Entry> {
+        std::mem::take(&mut self.state().entries)
+    }
+
     /// Forgets everything but the settings.
     pub fn reset(&self) {
         *self.state() = State::default();
