@@ -15,6 +15,7 @@ mod archived;
 mod build;
 mod census;
 mod consider;
+mod elsewhere;
 mod feed;
 #[cfg(test)]
 mod forgetful;
