@@ -94,7 +94,7 @@ impl Store for Troubled {
         }
         self.unless_down(done)
     }
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         self.unless_down(self.inner.record(marks))
     }
     fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
@@ -152,7 +152,7 @@ impl Store for Blind {
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
         self.0.commit(commit)
     }
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         self.0.record(marks)
     }
     fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {

@@ -23,6 +23,9 @@ use crate::wire::body::Body;
 pub struct Errand {
     /// Names the span, the history before it, and the settings.
     pub id: SegmentId,
+    /// Summaries that end a little earlier and would do as well, if somebody else
+    /// is at one.
+    pub as_good: Vec<SegmentId>,
     /// The request it was found in.
     pub bytes: Bytes,
     /// Where things stand in that.

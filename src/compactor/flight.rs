@@ -50,7 +50,7 @@ impl Compactor {
     ) -> Result<Finished, Failure> {
         // It may have landed between somebody's look and this take-off, here or
         // in another process.
-        if let Some(finished) = self.await_turn(turn, errand.id, until).await? {
+        if let Some(finished) = self.await_turn(turn, errand, until).await? {
             return Ok(Finished::clone(&finished));
         }
         let finished = tokio::select! {
@@ -72,9 +72,11 @@ impl Compactor {
             None => None,
         };
         let begun = Instant::now();
-        let (mut way, mut leave) = self.leave(errand, self.way(errand)).ok_or(Failure::Shut)?;
+        let leave = self.leave(errand, self.way(errand)).await;
+        let (mut way, mut leave) = leave.ok_or(Failure::Shut)?;
         let outcome = self.attempts(errand, &mut way, &mut leave, until).await;
         self.came_of(leave, outcome.as_ref().err().copied());
+        self.tell().await;
         let label = outcome
             .as_ref()
             .map_or_else(|failure| failure.label(), |_| "finished");
@@ -83,14 +85,22 @@ impl Compactor {
     }
 
     /// The way, or the one to fall back on, whichever may be asked.
-    fn leave(&self, errand: &Errand, way: Way) -> Option<(Way, Leave)> {
+    async fn leave(&self, errand: &Errand, way: Way) -> Option<(Way, Leave)> {
         let fallback = self.fallback(errand, &way);
-        let mut ways = std::iter::once(way).chain(fallback);
-        ways.find_map(|way| {
-            let gate = self.gate(errand, &way);
+        let ways = std::iter::once(way).chain(fallback);
+        let ways: Vec<(Gate, Way)> = ways.map(|way| (self.gate(errand, &way), way)).collect();
+        let gates: Vec<Gate> = ways.iter().map(|(gate, _)| *gate).collect();
+        self.hear(&gates).await;
+        if self.store.is_away() {
+            // What it is to be stored in has gone meanwhile.
+            return None;
+        }
+        let leave = ways.into_iter().find_map(|(gate, way)| {
             let permit = self.gates.permit(gate)?;
             Some((way, Leave { gate, permit }))
-        })
+        });
+        self.tell().await;
+        leave
     }
 
     /// Notes what came of asking a summarizer. Each answers for itself: that

@@ -1,12 +1,15 @@
 //! Whether a summarizer may be called, across all sessions.
 //!
 //! One breaker for each upstream, model and credential, by the clock: a provider
-//! that is down is not asked again by every session in turn. And a credential
-//! whose own conversation is told to slow down makes no calls beside it.
+//! that is down is not asked again by every session in turn. Whoever shares the
+//! store shares them: see `shared`. And a credential whose own conversation is
+//! told to slow down makes no calls beside it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::engine::breaker::{Breaker, Event, Permit, Phase, Settings, Transition};
@@ -30,9 +33,26 @@ pub struct Gates {
     held: Mutex<Held>,
 }
 
+/// A breaker, and what is told of it.
+#[derive(Default)]
+struct Kept {
+    breaker: Breaker,
+    /// When it last changed, here or elsewhere.
+    changed: u64,
+    /// It has changed here, and nobody else knows.
+    untold: bool,
+}
+
+/// A breaker as others are told of it.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    changed: u64,
+    breaker: Breaker,
+}
+
 #[derive(Default)]
 struct Held {
-    breakers: HashMap<Gate, Breaker>,
+    breakers: HashMap<Gate, Kept>,
     /// By credential, until when.
     quiet: HashMap<[u8; 32], u64>,
 }
@@ -75,8 +95,8 @@ impl Gates {
         if held.breakers.len() >= MOST {
             held.breakers.clear();
         }
-        let breaker = held.breakers.entry(gate).or_default();
-        let answer = breaker.permit(now, &self.settings);
+        let kept = held.breakers.entry(gate).or_default();
+        let answer = kept.change(now, |breaker| breaker.permit(now, &self.settings));
         drop(held);
         self.tell(answer.transition);
         answer.permit
@@ -86,10 +106,44 @@ impl Gates {
     pub fn on(&self, gate: Gate, event: Event) {
         let now = self.now();
         let mut held = self.held();
-        let breaker = held.breakers.entry(gate).or_default();
-        let transition = breaker.on(event, now, &self.settings);
+        let kept = held.breakers.entry(gate).or_default();
+        let transition = kept.change(now, |breaker| breaker.on(event, now, &self.settings));
         drop(held);
         self.tell(transition);
+    }
+
+    /// What others should know and were not told yet.
+    pub(super) fn untold(&self) -> Vec<(Gate, String)> {
+        let mut held = self.held();
+        let untold = held.breakers.iter_mut().filter_map(|(gate, kept)| {
+            let untold = std::mem::take(&mut kept.untold);
+            let told = Told {
+                changed: kept.changed,
+                breaker: kept.breaker,
+            };
+            Some((*gate, serde_json::to_string(&told).ok()?)).filter(|_| untold)
+        });
+        untold.collect()
+    }
+
+    /// Others tell of a breaker; the latest news counts.
+    pub(super) fn hear(&self, gate: Gate, told: &str) {
+        let Ok(told) = serde_json::from_str::<Told>(told) else {
+            return;
+        };
+        let mut held = self.held();
+        let kept = held.breakers.entry(gate).or_default();
+        if told.changed <= kept.changed {
+            return;
+        }
+        let (from, to) = (kept.breaker.phase(), told.breaker.phase());
+        *kept = Kept {
+            breaker: told.breaker,
+            changed: told.changed,
+            untold: false,
+        };
+        drop(held);
+        self.tell((from != to).then_some(Transition { from, to }));
     }
 
     fn tell(&self, transition: Option<Transition>) {
@@ -106,7 +160,7 @@ impl Gates {
         let now = self.now();
         let held = self.held();
         let count = |wanted: &dyn Fn(&Breaker) -> bool| {
-            let breakers = held.breakers.values();
+            let breakers = held.breakers.values().map(|kept| &kept.breaker);
             breakers.filter(|breaker| wanted(breaker)).count()
         };
         let admits = |breaker: &Breaker| breaker.admits(now, &self.settings);
@@ -141,6 +195,22 @@ impl Gates {
     }
 }
 
+impl Kept {
+    /// Lets something happen to the breaker. Failures that do not open it are
+    /// each process's own.
+    fn change<T>(&mut self, now: u64, happens: impl FnOnce(&mut Breaker) -> T) -> T {
+        let before = self.breaker;
+        let answer = happens(&mut self.breaker);
+        let closed = |breaker: Breaker| breaker.phase() == Phase::Closed;
+        if self.breaker != before && !(closed(before) && closed(self.breaker)) {
+            // Later than what was heard, whatever the clock says.
+            self.changed = now.max(self.changed + 1);
+            self.untold = true;
+        }
+        answer
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +242,46 @@ mod tests {
         gates.on([1; 32], Event::Succeeded);
         assert_eq!(gates.shut(), (0, 0));
         assert!(gates.permit([1; 32]).is_some());
+    }
+
+    #[test]
+    fn what_one_finds_out_others_hear_and_only_one_of_them_tries_again() {
+        let (one, clock) = gates();
+        let metrics = Arc::new(Metrics::new().unwrap());
+        let minute = Duration::from_mins(1);
+        let other = Gates::new(2, minute, minute * 5, clock.clone(), metrics);
+        let tell = |from: &Gates, to: &Gates| {
+            let untold = from.untold();
+            for (gate, told) in &untold {
+                to.hear(*gate, told);
+            }
+            untold.len()
+        };
+        let permit = one.permit([1; 32]).unwrap();
+        one.on([1; 32], Event::Failed(permit));
+        assert_eq!(tell(&one, &other), 0, "it is not shut");
+        one.on([1; 32], Event::Failed(permit));
+        assert_eq!(tell(&one, &other), 1);
+        assert_eq!(tell(&one, &other), 0, "once");
+        assert_eq!((other.permit([1; 32]), other.shut()), (None, (1, 0)));
+        clock.advance(Duration::from_secs(61));
+        let trial = other.permit([1; 32]).unwrap();
+        assert!(trial.is_trial());
+        tell(&other, &one);
+        assert_eq!(one.permit([1; 32]), None, "somebody tries");
+        other.on([1; 32], Event::Withdrawn(trial));
+        tell(&other, &one);
+        let trial = one.permit([1; 32]).unwrap();
+        one.on([1; 32], Event::Succeeded);
+        assert!(trial.is_trial());
+        tell(&one, &other);
+        assert!(
+            other
+                .permit([1; 32])
+                .is_some_and(|permit| !permit.is_trial())
+        );
+        other.hear([1; 32], "rubbish");
+        assert_eq!(other.shut(), (0, 0));
     }
 
     #[test]

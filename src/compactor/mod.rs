@@ -14,7 +14,7 @@
 //! | the API's own summary | `native` |
 //! | attempts until one holds | `flight` |
 //! | whose turn it is | `turn` |
-//! | may anybody be asked | `gates` |
+//! | may anybody be asked | `gates`, and `shared` among replicas |
 
 mod asking;
 pub mod client;
@@ -23,6 +23,7 @@ mod flight;
 pub mod gates;
 mod native;
 pub mod sender;
+mod shared;
 mod turn;
 mod windows;
 
@@ -200,7 +201,7 @@ impl Compactor {
         let flight = async move {
             let patience = flight::patience(compactor.config.summarizer.timeout);
             let until = Instant::now() + patience;
-            let turn = Turn::at(compactor.store.clone(), id);
+            let turn = Turn::at(compactor.store.clone(), &errand);
             let flying = compactor.fly(&errand, &turn, until);
             let landed = tokio::select! {
                 landed = flying => landed.map(Arc::new),

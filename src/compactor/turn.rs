@@ -2,10 +2,11 @@
 //!
 //! Inside a process whoever wants a summary boards the flight that is under way.
 //! Between processes a lease does the same: whoever has it flies, the others look
-//! now and then whether the summary is there. A lease is extended while its
-//! flight goes on and expires soon after its process has died, so that another
-//! takes over. It spares money and proves nothing: if the store is away everybody
-//! flies, and the first summary that is stored is still everybody's.
+//! now and then whether the summary is there. One that ends a little earlier does
+//! as well: a session's next request, on another replica, wants a little more
+//! than the one before. A lease is extended while its flight goes on and expires
+//! soon after its process has died, so that another takes over. It spares money
+//! and proves nothing: the first summary that is stored is everybody's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Compactor;
-use super::errand::Finished;
+use super::errand::{Errand, Finished};
 use crate::engine::ids::SegmentId;
 use crate::engine::recovery::Failure;
 use crate::store::{Holder, Store};
 
 /// How long a lease outlives its process at the most.
-const LEASE: Duration = Duration::from_secs(30);
+const LEASE: Duration = Duration::from_secs(10);
 /// How soon those who wait look again, at first and in the end.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
@@ -28,25 +29,48 @@ const LAST: Duration = Duration::from_secs(2);
 pub(super) struct Turn {
     store: Arc<dyn Store>,
     name: String,
+    /// What those are called who are at something that would do as well.
+    others: Vec<String>,
     holder: Holder,
 }
 
+fn name(id: SegmentId) -> String {
+    format!("segment/{id}")
+}
+
 impl Turn {
-    pub(super) fn at(store: Arc<dyn Store>, id: SegmentId) -> Self {
+    pub(super) fn at(store: Arc<dyn Store>, errand: &Errand) -> Self {
         Self {
             store,
-            name: format!("segment/{id}"),
+            name: name(errand.id),
+            others: errand.as_good.iter().copied().map(name).collect(),
             holder: Holder::random(),
         }
     }
 
-    /// Whether it is had. A store that does not answer keeps nobody waiting.
-    async fn take(&self) -> bool {
+    /// Whether it is had. A store that fails keeps nobody waiting; one that is
+    /// away keeps everybody from asking a model, because what all wait for cannot
+    /// be told from what nobody is at.
+    async fn take(&self) -> Result<bool, Failure> {
         let taken = self.store.lease(&self.name, self.holder, LEASE).await;
-        taken.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a summary is made without knowing whether another replica makes it");
-            true
-        })
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(_) if self.store.is_away() => return Err(Failure::Shut),
+            Err(error) => {
+                tracing::warn!(%error, "a summary is made without knowing whether another replica makes it");
+                true
+            }
+        };
+        // Looked for when this one is had, so that of two who begin at once the
+        // one that wants more sees the other.
+        if !taken || self.others.is_empty() {
+            return Ok(taken);
+        }
+        let elsewhere = self.store.is_leased(&self.others).await.unwrap_or(false);
+        if elsewhere {
+            self.end().await;
+        }
+        Ok(!elsewhere)
     }
 
     /// Keeps the turn, for as long as this is waited for.
@@ -73,19 +97,20 @@ impl Compactor {
     pub(super) async fn await_turn(
         &self,
         turn: &Turn,
-        id: SegmentId,
+        errand: &Errand,
         until: Instant,
     ) -> Result<Option<Arc<Finished>>, Failure> {
         // At first both at once, because somebody may be waiting and mostly
         // nobody else is at it.
-        let ids = [id];
+        let as_good = errand.as_good.iter().copied();
+        let ids: Vec<SegmentId> = std::iter::once(errand.id).chain(as_good).collect();
         let (mut taken, mut found) = tokio::join!(turn.take(), self.stored(&ids));
         let mut pause = FIRST;
         loop {
             if let Some((_, finished)) = found {
                 return Ok(Some(finished));
             }
-            if taken {
+            if taken? {
                 return Ok(None);
             }
             if Instant::now() + pause > until {

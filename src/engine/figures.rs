@@ -69,8 +69,11 @@ pub struct Figures {
     pub passed: Option<Passed>,
     /// Requests of the lineage so far, this one included.
     pub requests: u32,
-    /// What tells the reply: its id and the ids of its calls.
+    /// What tells the reply when the client sends it back: the ids of its calls.
     pub reply: Vec<String>,
+    /// The factor that was known after this reply, as text: who has not seen the
+    /// reply counts by it all the same.
+    pub factor: String,
     /// The overlays that other models have in this lineage; empty: none.
     pub others: BTreeMap<String, String>,
     /// The other models for which upstream is asked to drop thinking.

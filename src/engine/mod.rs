@@ -7,6 +7,7 @@ pub mod accounts;
 pub mod acts;
 pub mod archive;
 pub mod beside;
+pub mod bound;
 pub mod breaker;
 pub mod cache_marks;
 pub mod candidates;

@@ -135,6 +135,11 @@ impl Sim {
         state.entries.get(seen..).unwrap_or_default().to_vec()
     }
 
+    /// What was seen since this was last asked, which is then forgotten.
+    pub fn take_entries(&self) -> Vec<Entry> {
+        std::mem::take(&mut self.state().entries)
+    }
+
     /// Forgets everything but the settings.
     pub fn reset(&self) {
         *self.state() = State::default();

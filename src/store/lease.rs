@@ -45,6 +45,12 @@ impl Leases {
         *has == holder
     }
 
+    /// Whether somebody has one of these.
+    pub(super) fn has_any(&self, names: &[String], now: Instant) -> bool {
+        let mut held = names.iter().filter_map(|name| self.held.get(name));
+        held.any(|(_, until)| *until > now)
+    }
+
     /// Gives one back.
     pub(super) fn give_back(&mut self, name: &str, holder: Holder) {
         if self.held.get(name).is_some_and(|(has, _)| *has == holder) {

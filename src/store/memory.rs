@@ -82,16 +82,22 @@ impl Kept {
         }
     }
 
-    fn record(&mut self, mark: &MarkRow) {
+    /// Notes figures; whether they were taken.
+    fn record(&mut self, mark: &MarkRow) -> bool {
         match self.at(&mark.chain, &mark.model) {
             Some(held) => {
                 let mut held = held.clone();
-                if rule::renew(&mut held, mark) {
+                let taken = rule::renew(&mut held, mark);
+                if taken {
                     self.put(&held);
                 }
+                taken
             }
-            None if self.has(mark.overlay) => self.put(mark),
-            None => {}
+            None if self.has(mark.overlay) => {
+                self.put(mark);
+                true
+            }
+            None => false,
         }
     }
 
@@ -253,13 +259,11 @@ impl Store for Memory {
         later(|| self.kept().commit(commit))
     }
 
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         later(move || {
             let mut kept = self.kept();
-            for mark in marks {
-                kept.record(mark);
-            }
-            Ok(())
+            let lost = marks.iter().filter(|mark| !kept.record(mark));
+            Ok(lost.cloned().collect())
         })
     }
 
@@ -333,6 +337,10 @@ impl Store for Memory {
             let leases = &mut self.kept().leases;
             Ok(leases.take(name, holder, time, Instant::now()))
         })
+    }
+
+    fn is_leased<'a>(&'a self, names: &'a [String]) -> Answer<'a, bool> {
+        later(move || Ok(self.kept().leases.has_any(names, Instant::now())))
     }
 
     fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {

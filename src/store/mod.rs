@@ -177,8 +177,9 @@ pub trait Store: Send + Sync {
     /// place with the same overlay. A place with another overlay keeps what it
     /// has. `sealed` is only ever set, never cleared; older figures than those
     /// that are there do nothing else. A mark that points to an overlay that is
-    /// not in the store is left out. Not necessarily durable.
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()>;
+    /// not in the store is left out. Not necessarily durable. The answer is what
+    /// was not taken, because another overlay holds or its own is not there.
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>>;
 
     /// Those of these segments that exist, in no particular order. Reading does
     /// not count as use, because it must not write on the path of a request:
@@ -196,6 +197,15 @@ pub trait Store: Send + Sync {
 
     /// Everything that was learned, by key.
     fn learned(&self) -> Answer<'_, Vec<(String, String)>>;
+
+    /// What was learned under these keys.
+    fn learned_of<'a>(&'a self, keys: &'a [String]) -> Answer<'a, Vec<(String, String)>> {
+        Box::pin(async move {
+            let mut learned = self.learned().await?;
+            learned.retain(|(key, _)| keys.contains(key));
+            Ok(learned)
+        })
+    }
 
     /// Remembers something learned.
     fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()>;
@@ -225,6 +235,11 @@ pub trait Store: Send + Sync {
     /// nobody else shares may let everybody have it.
     fn lease<'a>(&'a self, _name: &'a str, _holder: Holder, _time: Duration) -> Answer<'a, bool> {
         Box::pin(async { Ok(true) })
+    }
+
+    /// Whether somebody has one of these leases.
+    fn is_leased<'a>(&'a self, _names: &'a [String]) -> Answer<'a, bool> {
+        Box::pin(async { Ok(false) })
     }
 
     /// Gives a lease back, if it is still this holder's.

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::pending::Pending;
 use super::{MarkRow, Store, StoreError, rule};
+use crate::engine::bound;
 use crate::engine::ids::{ChainHash, LineageId};
 
 /// How long figures are gathered.
@@ -233,7 +234,21 @@ async fn write(shared: &Shared) -> Result<(), StoreError> {
         (shared.witness)(begun.elapsed(), written.is_err());
         let mut waiting = shared.waiting();
         match written {
-            Ok(()) => waiting.pending.done(),
+            Ok(lost) => {
+                waiting.pending.done();
+                // Another view holds there. This one still has its reply.
+                let beside = |mark: MarkRow| {
+                    let (chain, figures) = bound::beside(mark.chain, &mark.figures)?;
+                    Some(MarkRow {
+                        chain,
+                        figures,
+                        ..mark
+                    })
+                };
+                for mark in lost.into_iter().filter_map(beside) {
+                    waiting.pending.push(mark);
+                }
+            }
             Err(error) => {
                 waiting.pending.failed();
                 return Err(error);

@@ -112,7 +112,7 @@ impl Store for Fickle {
         self.there(self.inner.commit(commit))
     }
 
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         self.there(self.inner.record(marks))
     }
 

@@ -83,7 +83,7 @@ impl Views {
         let known = self.archived.known(lineage);
         let home = self.put_away(prepared, &trace, promises.clone(), known.clone());
         let mut home = home.await?;
-        if !known.holds_in(home) {
+        if !known.holds_in(home) && !self.store.is_away() {
             // What was thought to be kept is kept elsewhere, or was forgotten.
             let whole = Known::default();
             home = self.put_away(prepared, &trace, promises, whole).await?;
@@ -136,7 +136,12 @@ impl Views {
         let journal = self.store.journal();
         let put = journal.archive(trace, &packed, self.now());
         let branch = self.timed("archive", put).await?;
-        let branch = self.timed("branch", journal.branch(branch)).await?;
+        let branch = match self.timed("branch", journal.branch(branch)).await {
+            // It is kept until the store is back, and where that will be nobody
+            // can tell: afterwards all of it is told once more.
+            Err(Fault::Store(_)) if self.store.is_away() => None,
+            branch => branch?,
+        };
         Ok(branch.map(|branch| (branch.id, branch.began_at)))
     }
 

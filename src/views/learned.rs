@@ -91,6 +91,24 @@ impl Learned {
         known.unwrap_or_else(|| prior(model))
     }
 
+    /// Takes over what another process knew of a model, unless this one has seen
+    /// more.
+    pub fn hear(&self, model: &str, factor: &str) {
+        let Some(told) = Factor::from_text(factor).filter(Factor::is_learned) else {
+            return;
+        };
+        let mut facts = self.facts();
+        if facts.factors.len() >= MODELS && !facts.factors.contains_key(model) {
+            return;
+        }
+        // As written: it is for whoever told to write it down.
+        let first = (prior(model), told.value());
+        let (factor, _) = facts.factors.entry(model.to_owned()).or_insert(first);
+        if told.evidence() >= factor.evidence() {
+            *factor = told;
+        }
+    }
+
     /// Learns from a prompt's size, as counted and as reported, and from the
     /// prompt it grew out of.
     pub fn observe(
@@ -176,6 +194,20 @@ mod tests {
         assert_eq!(restored.window("m", 200_000), 150_000);
         assert!(restored.has(Quirk::NoMarks, "m") && !restored.has(Quirk::NoDrop, "m"));
         assert!(!restored.has(Quirk::NoMarks, "n"));
+    }
+
+    #[test]
+    fn what_others_have_seen_more_of_is_taken_over() {
+        let [one, other] = [(); 2].map(|()| Learned::default());
+        one.observe("m", None, &size(10_000), 13_000);
+        other.hear("m", &one.factor("m").to_text());
+        assert_eq!(other.factor("m"), one.factor("m"), "to the last digit");
+        other.observe("m", None, &size(10_000), 14_000);
+        let more = other.factor("m");
+        for told in [one.factor("m").to_text().as_str(), "", "x", "9 9"] {
+            other.hear("m", told);
+            assert_eq!(other.factor("m"), more, "{told}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod build;
 mod census;
 mod compute;
 mod consider;
+mod elsewhere;
 mod feed;
 #[cfg(test)]
 mod forgetful;

@@ -23,8 +23,8 @@ use crate::store::{MarkRow, Moment};
 use crate::wire::reply::Reply;
 use crate::wire::report::Report;
 
-/// How many marks of a reply are kept to tell it.
-const FINGERPRINT: usize = 32;
+/// How many calls of a reply are kept to tell it.
+const FINGERPRINT: usize = 4;
 
 /// A request that was sent.
 pub struct Sent {
@@ -168,10 +168,15 @@ impl Views {
     /// A reply has ended, whole or not.
     pub fn ended(&self, sent: &mut Sent, reply: &Reply) {
         self.bill(sent, reply);
+        let prompt = reply.usage.prompt().filter(|tokens| *tokens > 0);
+        if let Some(prompt) = prompt {
+            self.learn(sent, reply, prompt);
+        }
         self.keep(sent, reply);
-        let Some(prompt) = sent.figures.prompt else {
-            return;
-        };
+    }
+
+    /// Learns from what upstream counted.
+    fn learn(&self, sent: &mut Sent, reply: &Reply, prompt: u64) {
         self.metrics.measured(sent.estimate, prompt);
         if !sent.figures.drop_block && !reply.edited {
             // With thinking dropped, or results cleared, by upstream the two do
@@ -182,6 +187,7 @@ impl Views {
                     .observe(&sent.model, anchor, &sent.size(), prompt),
             );
         }
+        sent.figures.factor = self.learned.factor(&sent.model).to_text();
         self.note(self.learned.accepted(&sent.model, prompt));
     }
 
@@ -237,8 +243,7 @@ impl Views {
         let written = reply.usage.cache_write.unwrap_or(0);
         figures.cached = reply.usage.cache_read.map(|read| read + written);
         let calls = reply.tool_calls.iter().map(|call| call.id.clone());
-        let names = reply.id.iter().cloned().chain(calls);
-        figures.reply = names.take(FINGERPRINT).collect();
+        figures.reply = calls.take(FINGERPRINT).collect();
         let (true, Some(row), Some(at)) = (sent.remembers, &mut sent.row, sent.at) else {
             return;
         };

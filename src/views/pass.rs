@@ -46,6 +46,9 @@ impl Views {
             self.staging.unless(prepared.lineage, &wished);
         }
         let mut ready = self.staged(prepared);
+        if ready.is_none() {
+            ready = self.finished_elsewhere(prepared).await;
+        }
         let considered = self.consider(prepared, asked, archives.clone(), ready.as_ref());
         let Some((mut checked, mut turn)) = considered.await? else {
             return Ok(());

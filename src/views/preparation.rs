@@ -39,7 +39,8 @@ pub struct Preparation {
     pub(super) betas: Vec<&'static str>,
     pub(super) tokens: u64,
     pub(super) sender: Sender,
-    pub(super) permit: Permit,
+    /// Leave to ask for it; none: nobody is asked.
+    pub(super) permit: Option<Permit>,
     pub(super) instructions: Option<String>,
     /// What it takes of the memory for such things.
     pub(super) room: Arc<OwnedSemaphorePermit>,
@@ -55,6 +56,22 @@ pub(super) struct Named {
     pub(super) pins: pinned::Settings,
     /// The API itself is asked: messages of the view before the tail.
     pub(super) native: Option<usize>,
+}
+
+impl Named {
+    /// This summary and all that would do as well.
+    pub(super) fn all(&self) -> Vec<SegmentId> {
+        let as_good = self.as_good.iter().copied();
+        std::iter::once(self.id).chain(as_good).collect()
+    }
+
+    /// Those of them that end earlier, so that whoever has this history has
+    /// theirs.
+    pub(super) fn earlier_ends(&self) -> Vec<SegmentId> {
+        let ends = self.wanted.as_good.iter().zip(&self.as_good);
+        let earlier = ends.filter(|(end, _)| **end < self.wanted.span.end);
+        earlier.map(|(_, id)| *id).collect()
+    }
 }
 
 /// The segment that shows a finished summary.

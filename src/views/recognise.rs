@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::known::{Known, Place, Remembered};
+use crate::engine::bound;
 use crate::engine::chain::{self, chain_from};
 use crate::engine::conversation::Conversation;
 use crate::engine::ids::ChainHash;
@@ -145,6 +146,13 @@ impl Recognised {
     pub fn position(&self, hash: ChainHash) -> Option<usize> {
         let at = self.hashes.iter().rposition(|known| *known == hash)?;
         Some(self.from + at)
+    }
+
+    /// The message before the newest reply, and the place of what was sent then
+    /// if this very reply answered it: see [`bound`].
+    pub fn bound(&self) -> Option<(usize, ChainHash)> {
+        let (at, call) = bound::newest(&self.conversation())?;
+        Some((at, bound::place(self.hash_at(at)?, &call)))
     }
 
     /// The history, to be asked about.

@@ -13,6 +13,7 @@ use crate::compactor::errand::Finished;
 use crate::compactor::{Boarding, Landed};
 use crate::engine::breaker::{Event, Permit};
 use crate::engine::ids::{LineageId, OverlayId};
+use crate::engine::overlay::{Origin, Overlay};
 use crate::engine::recovery::Failure;
 use crate::engine::swift::Swift;
 
@@ -26,6 +27,8 @@ pub struct Staged {
     pub span: Range<usize>,
     /// The history up to the end of these.
     pub end: Swift,
+    /// How many messages were hidden when it was begun.
+    pub hidden: u32,
     /// Who is asked.
     pub asked: Asked,
     /// What was wished of it.
@@ -82,6 +85,8 @@ pub struct Staging {
     returned: Mutex<HashMap<LineageId, Permit>>,
     /// The size at which a session had nothing to be summed up.
     idle: Mutex<HashMap<LineageId, u64>>,
+    /// Sessions that others have answered meanwhile, and perhaps prepared for.
+    elsewhere: Mutex<HashSet<LineageId>>,
 }
 
 /// A session's summary is being begun, until this is dropped.
@@ -133,6 +138,26 @@ impl Staging {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn elsewhere(&self) -> MutexGuard<'_, HashSet<LineageId>> {
+        self.elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Others have answered a session since this process last did.
+    pub fn comes_from_elsewhere(&self, lineage: LineageId) {
+        let mut elsewhere = self.elsewhere();
+        if elsewhere.len() >= SESSIONS {
+            elsewhere.clear();
+        }
+        elsewhere.insert(lineage);
+    }
+
+    /// Whether others have, since this was last asked.
+    pub fn came_from_elsewhere(&self, lineage: LineageId) -> bool {
+        self.elsewhere().remove(&lineage)
+    }
+
     /// A session of this size has nothing to be summed up, or nothing came of it.
     pub fn found_nothing(&self, lineage: LineageId, size: u64) {
         let mut idle = self.idle();
@@ -150,10 +175,12 @@ impl Staging {
 
     /// Nothing was asked for after all: with the session's next request the
     /// permit is withdrawn. Only a trial is missed by anybody.
-    pub fn give_back(&self, lineage: LineageId, permit: Permit) {
+    pub fn give_back(&self, lineage: LineageId, permit: Option<Permit>) {
         let mut returned = self.returned();
-        if permit.is_trial() && returned.len() < SESSIONS {
-            returned.insert(lineage, permit);
+        if let Some(trial) = permit.filter(Permit::is_trial)
+            && returned.len() < SESSIONS
+        {
+            returned.insert(lineage, trial);
         }
     }
 
@@ -196,14 +223,15 @@ impl Staging {
         }
     }
 
-    /// How a session's summary stands, for a history. The permit it was begun
-    /// with is given back with its outcome, once. What failed or went astray is
-    /// forgotten.
+    /// How a session's summary stands, for a history and the overlay that holds.
+    /// The permit it was begun with is given back with its outcome, once. What
+    /// failed or went astray is forgotten: also what another replica has been
+    /// quicker to sum up.
     pub fn look(
         &self,
         lineage: LineageId,
         swifts: &[Swift],
-        overlay: Option<OverlayId>,
+        overlay: Option<(OverlayId, &Overlay)>,
     ) -> (Stage, Option<Permit>) {
         let mut held = self.held();
         let Some(staged) = held.get_mut(&lineage) else {
@@ -215,8 +243,12 @@ impl Staging {
             Some(Ok(finished)) if finished.native.is_none() => Asked::Model,
             _ => staged.asked,
         };
+        let (overlay, shown) = overlay.unzip();
+        let segments = shown.map_or(&[][..], |shown| &shown.segments).iter();
+        let mut summaries = segments.filter(|segment| segment.origin == Origin::Summary);
         let fits = end.and_then(|end| swifts.get(end)) == Some(&staged.end)
-            && (asked == Asked::Model || asked == Asked::Api(overlay));
+            && (asked == Asked::Model || asked == Asked::Api(overlay))
+            && !summaries.any(|segment| segment.to > staged.hidden);
         let permit = if outcome.is_some() || !fits {
             staged.permit.take()
         } else {
@@ -244,6 +276,7 @@ impl Staging {
 mod tests {
     use super::*;
     use crate::engine::breaker::{Breaker, Settings};
+    use crate::engine::overlay::Segment;
     use crate::engine::swift::{Key, swift};
     use crate::wire::body::Body;
 
@@ -264,6 +297,7 @@ mod tests {
         Staged {
             span: 0..1,
             end: swifts("a")[0],
+            hidden: 0,
             asked: Asked::Model,
             instructions: None,
             permit: Breaker::default().permit(0, &settings).permit,
@@ -302,10 +336,43 @@ mod tests {
             ..staged(Ok(Arc::new(finished)))
         };
         staging.put(id, staged.clone(), false);
-        let (stage, _) = staging.look(id, &swifts("a"), Some(one));
+        let overlay = Overlay::default();
+        let (stage, _) = staging.look(id, &swifts("a"), Some((one, &overlay)));
         assert!(matches!(stage, Stage::Ready(..)));
-        let (stage, _) = staging.look(id, &swifts("a"), Some(other));
+        let (stage, _) = staging.look(id, &swifts("a"), Some((other, &overlay)));
         assert!(matches!(stage, Stage::Astray));
+    }
+
+    /// Notices are no summaries: what they stand for can still be made good.
+    #[test]
+    fn what_another_replica_has_summed_up_meanwhile_is_not_summed_up_again() {
+        let id = LineageId::beginning(&[1; 32]);
+        let segment = |to: u32, origin: Origin| Segment {
+            block: String::new(),
+            from: 1,
+            to,
+            origin,
+            pinned: 0,
+        };
+        for (hidden, held, fits) in [
+            (0, segment(9, Origin::Summary), false),
+            (0, segment(9, Origin::Truncated), true),
+            (9, segment(9, Origin::Summary), true),
+        ] {
+            let staging = Staging::default();
+            let staged = Staged {
+                hidden,
+                ..staged(Ok(Arc::new(finished())))
+            };
+            staging.put(id, staged, false);
+            let overlay = Overlay {
+                segments: vec![held],
+                ..Overlay::default()
+            };
+            let name = OverlayId::from_bytes([1; 32]);
+            let (stage, _) = staging.look(id, &swifts("a"), Some((name, &overlay)));
+            assert_eq!(matches!(stage, Stage::Ready(_)), fits, "{overlay:?}");
+        }
     }
 
     #[test]
@@ -319,11 +386,11 @@ mod tests {
         };
         let mut breaker = Breaker::default();
         let permit = breaker.permit(0, &settings).permit.unwrap();
-        staging.give_back(id, permit);
+        staging.give_back(id, Some(permit));
         assert!(staging.look(id, &[], None).1.is_none(), "nobody misses it");
         breaker.on(Event::Failed(permit), 0, &settings);
         let trial = breaker.permit(1, &settings).permit.unwrap();
-        staging.give_back(id, trial);
+        staging.give_back(id, Some(trial));
         assert_eq!(staging.look(id, &[], None).1, Some(trial));
         assert_eq!(staging.look(id, &[], None).1, None);
     }

@@ -110,11 +110,16 @@ impl Views {
         recognised: &Recognised,
     ) -> Result<Option<MarkRow>, Fault> {
         let (older, newest) = places.split_at(places.len().saturating_sub(NEWEST));
-        for batch in [newest].into_iter().chain(older.rchunks(BATCH)) {
-            if batch.is_empty() {
-                continue;
-            }
-            if let Some(row) = best(&self.marks(batch).await?, recognised) {
+        if newest.is_empty() {
+            return Ok(None);
+        }
+        // The newest reply may belong to a view that does not hold where it was
+        // asked for.
+        let bound = recognised.bound();
+        let own = bound.map(|(_, place)| place);
+        let newest: Vec<ChainHash> = newest.iter().copied().chain(own).collect();
+        for batch in [newest.as_slice()].into_iter().chain(older.rchunks(BATCH)) {
+            if let Some(row) = best(&self.marks(batch).await?, recognised, bound) {
                 return Ok(Some(row));
             }
         }
@@ -186,15 +191,29 @@ fn is_newer(remembered: &MarkRow, stored: &MarkRow) -> bool {
     remembered.messages > stored.messages || (same && remembered.sealed && !stored.sealed)
 }
 
-/// The row of the newest place; among several, this model's, or the one that
-/// knows of it, or the first by name, so that every process takes the same.
-fn best(rows: &[MarkRow], recognised: &Recognised) -> Option<MarkRow> {
+/// The row of the newest place; among several, this model's, of these the one
+/// that the newest reply is bound to, or the one that knows of it, or the first
+/// by name, so that every process takes the same.
+fn best(
+    rows: &[MarkRow],
+    recognised: &Recognised,
+    bound: Option<(usize, ChainHash)>,
+) -> Option<MarkRow> {
     let model = &recognised.facts.model;
-    let place = |row: &&MarkRow| recognised.position(row.chain);
+    let is_bound = |row: &MarkRow| bound.is_some_and(|(_, place)| place == row.chain);
+    let place = |row: &&MarkRow| {
+        let (at, _) = bound.filter(|_| is_bound(row)).unzip();
+        at.or_else(|| recognised.position(row.chain))
+    };
     let newest = rows.iter().filter_map(|row| place(&row)).max()?;
     let rank = |row: &&MarkRow| {
         let knows = Figures::read(&row.figures).others.contains_key(model);
-        (row.model != *model, !knows, row.model.clone())
+        (
+            row.model != *model,
+            !is_bound(row),
+            !knows,
+            row.model.clone(),
+        )
     };
     let there = || rows.iter().filter(|row| place(row) == Some(newest));
     let mut chosen = there().min_by_key(rank)?.clone();

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::Views;
 use super::learned::Quirk;
-use super::preparation::{Preparation, name};
+use super::preparation::{Named, Preparation, name};
 use super::prepare::Prepared;
 use super::staging::{Asked, Stage, Staged};
 use crate::compactor::client::left_alone;
@@ -25,7 +25,7 @@ use crate::compactor::errand::{Cached, Errand, Finished};
 use crate::compactor::{Boarding, Compactor};
 use crate::config::{Mode, Style, SummarizerMode};
 use crate::engine::breaker::{Event, Permit, Phase, Settings, Transition};
-use crate::engine::ids::{LineageId, SegmentId};
+use crate::engine::ids::LineageId;
 use crate::engine::overlay::Origin;
 use crate::engine::policy::Situation;
 use crate::engine::recall::telling::Telling;
@@ -40,7 +40,7 @@ const BEGINNING: Duration = Duration::from_millis(10);
 impl Views {
     /// The compactor, where summaries are made at all, and not while what they
     /// would be stored in is away.
-    fn summarizer(&self) -> Option<&Arc<Compactor>> {
+    pub(super) fn summarizer(&self) -> Option<&Arc<Compactor>> {
         let config = &self.config;
         let on = config.policy.mode == Mode::On
             && config.policy.style == Style::Compact
@@ -90,7 +90,8 @@ impl Views {
     }
 
     fn look_at_stage(&self, prepared: &Prepared) -> (Stage, Option<Permit>) {
-        let overlay = prepared.overlay.as_ref().map(|(id, _)| *id);
+        let overlay = prepared.overlay.as_ref();
+        let overlay = overlay.map(|(id, overlay)| (*id, overlay.as_ref()));
         let swifts = &prepared.recognised.swifts;
         self.staging.look(prepared.lineage, swifts, overlay)
     }
@@ -119,7 +120,7 @@ impl Views {
             && !self.learned.has(Quirk::NoNative, &facts.model)
     }
 
-    fn note_outcome(&self, prepared: &mut Prepared, event: Event) {
+    pub(super) fn note_outcome(&self, prepared: &mut Prepared, event: Event) {
         let now = prepared.figures.requests.into();
         let settings = self.breaker_settings();
         let transition = prepared.figures.breaker.on(event, now, &settings);
@@ -146,6 +147,12 @@ impl Views {
     /// What a summary would be made from, if one should be prepared after this
     /// request.
     pub(super) fn preparation(&self, prepared: &mut Prepared) -> Option<Preparation> {
+        let situation = self.due(prepared)?;
+        self.prepare_with(prepared, situation)
+    }
+
+    /// Where the session stands, if it is time for a summary and there is none.
+    pub(super) fn due(&self, prepared: &Prepared) -> Option<Situation> {
         self.summarizer()?;
         let ordinary = prepared.recognised.treatment == Treatment::Ordinary;
         if !ordinary || !prepared.remembers || self.staging.has(prepared.lineage) {
@@ -161,20 +168,28 @@ impl Views {
             && self
                 .staging
                 .is_worth_a_look(prepared.lineage, size, self.config.clear.at_least);
-        if !(truncated || due) {
-            return None;
-        }
-        self.prepare_with(prepared, situation)
+        (truncated || due).then_some(situation)
     }
 
     fn prepare_with(&self, prepared: &mut Prepared, situation: Situation) -> Option<Preparation> {
-        let sender = prepared.sender.clone()?;
+        let sender = prepared.sender.as_ref()?;
         let compactor = self.summarizer()?;
         if compactor.gates.is_hushed(&sender.digest()) {
             return None;
         }
+        let mut preparation = self.snapshot(prepared, situation)?;
+        preparation.permit = Some(self.permit(prepared)?);
+        Some(preparation)
+    }
+
+    /// What a summary would be made from, without leave to ask anybody for it.
+    pub(super) fn snapshot(
+        &self,
+        prepared: &Prepared,
+        situation: Situation,
+    ) -> Option<Preparation> {
+        let sender = prepared.sender.clone()?;
         let room = self.hold(&prepared.recognised.bytes)?;
-        let permit = self.permit(prepared)?;
         let archives = self.telling(prepared);
         let (tiers, base) = self.tiers(prepared, &situation, archives);
         Some(Preparation {
@@ -194,7 +209,7 @@ impl Views {
             situation,
             tiers,
             sender,
-            permit,
+            permit: None,
             room,
         })
     }
@@ -218,26 +233,15 @@ impl Views {
 
     /// Begins a flight, or boards one; what is waited for then. `must` if a
     /// request cannot be sent without.
-    async fn stage(&self, mut preparation: Preparation, must: bool) -> Option<Boarding> {
+    async fn stage(&self, preparation: Preparation, must: bool) -> Option<Boarding> {
         let compactor = self.summarizer()?.clone();
         let Some(_beginning) = self.staging.begin(preparation.lineage) else {
             self.staging
                 .give_back(preparation.lineage, preparation.permit);
             return None;
         };
-        // It may have been refused since the request was sent.
-        self.note_refusers();
-        let model = &preparation.recognised.facts.model;
-        preparation.native &= !self.learned.has(Quirk::NoNative, model);
         let archives = preparation.tiers.archives.clone();
-        let settings = self.digest(preparation.instructions.as_deref(), archives.as_ref());
-        let max_segments = self.config.policy.max_segments;
-        let pins = self.pins(&preparation.recognised.facts.model);
-        let planned = tokio::task::spawn_blocking(move || {
-            let named = name(&preparation, must, max_segments, pins, &settings);
-            (preparation, named)
-        });
-        let (preparation, named) = planned.await.ok()?;
+        let (preparation, named) = self.named(preparation, must).await?;
         let Preparation {
             recognised,
             lineage,
@@ -253,18 +257,19 @@ impl Views {
         let mut staged = Staged {
             span: named.wanted.span.clone(),
             end: named.end,
+            hidden: preparation
+                .overlay
+                .as_ref()
+                .map_or(0, |overlay| overlay.cut),
             asked: match named.native {
                 Some(_) => Asked::Api(preparation.overlay_id),
                 None => Asked::Model,
             },
             instructions: preparation.instructions.clone(),
-            permit: Some(*permit),
+            permit: *permit,
             boarding: Boarding::landed(Err(Failure::Shut)),
         };
-        let all: Vec<SegmentId> = std::iter::once(named.id)
-            .chain(named.as_good.iter().copied())
-            .collect();
-        if let Some((_, finished)) = compactor.stored(&all).await {
+        if let Some((_, finished)) = compactor.stored(&named.all()).await {
             staged.span.end = finished.to as usize;
             staged.end = *recognised.swifts.get(staged.span.end.checked_sub(1)?)?;
             staged.boarding = Boarding::landed(Ok(finished));
@@ -282,6 +287,7 @@ impl Views {
             });
             let errand = Errand {
                 id: named.id,
+                as_good: named.earlier_ends(),
                 bytes: recognised.bytes.clone(),
                 body: recognised.body.clone(),
                 span: named.wanted.span.clone(),
@@ -309,6 +315,28 @@ impl Views {
         let boarding = staged.boarding.clone();
         self.staging.put(*lineage, staged, must);
         Some(boarding)
+    }
+
+    /// Chooses the span that a summary is wanted of and gives it its name, away
+    /// from the streams.
+    pub(super) async fn named(
+        &self,
+        mut preparation: Preparation,
+        must: bool,
+    ) -> Option<(Preparation, Option<Named>)> {
+        // It may have been refused since the request was sent.
+        self.note_refusers();
+        let model = &preparation.recognised.facts.model;
+        preparation.native &= !self.learned.has(Quirk::NoNative, model);
+        let archives = preparation.tiers.archives.as_ref();
+        let settings = self.digest(preparation.instructions.as_deref(), archives);
+        let max_segments = self.config.policy.max_segments;
+        let pins = self.pins(model);
+        let planned = tokio::task::spawn_blocking(move || {
+            let named = name(&preparation, must, max_segments, pins, &settings);
+            (preparation, named)
+        });
+        planned.await.ok()
     }
 
     /// Waits for a summary without which a request would lose its memory, as

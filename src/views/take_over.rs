@@ -49,6 +49,13 @@ impl Views {
         } = &mut figures;
         others_drop.retain(|model| others.contains_key(model));
         let before = figures.clone();
+        let own = recognised.remembered.as_ref();
+        let own =
+            own.is_some_and(|own| Some(own.row.messages as usize) == standing.map(|s| s.messages));
+        if standing.is_some_and(|standing| standing.own) && !own {
+            // Another process was answered last, and has learned from that.
+            self.learned.hear(&recognised.facts.model, &before.factor);
+        }
         if !exact {
             figures.swap = false;
             figures.passed = None;

@@ -8,6 +8,11 @@
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
+mod pooler;
+
+#[allow(unused_imports, reason = "each suite uses a part of it")]
+pub use pooler::Pooler;
+
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -34,6 +39,7 @@ const SETTINGS: &str = "listen_addresses = ''\nfsync = off\nfull_page_writes = o
 pub struct Cluster {
     tools: PathBuf,
     folder: PathBuf,
+    port: u16,
     running: Option<Child>,
     databases: AtomicU32,
 }
@@ -47,11 +53,43 @@ impl Cluster {
 
     /// A server of its own, if there is one to be had.
     pub fn start() -> Option<Self> {
+        let mut cluster = Self::made()?;
+        cluster.resume();
+        Some(cluster)
+    }
+
+    /// One that also listens on this machine's loopback, and there speaks only in
+    /// private, with this certificate.
+    pub fn encrypted(certificate: &Path, key: &Path) -> Option<Self> {
+        let mut cluster = Self::made()?;
+        cluster.port = free_port();
+        let data = cluster.data();
+        for (from, to) in [(certificate, "server.crt"), (key, "server.key")] {
+            std::fs::copy(from, data.join(to)).unwrap();
+            let only_ours = std::fs::Permissions::from_mode(0o600);
+            std::fs::set_permissions(data.join(to), only_ours).unwrap();
+            give(&data.join(to));
+        }
+        let settings = format!("{SETTINGS}listen_addresses = '127.0.0.1'\nssl = on\n");
+        std::fs::write(data.join("postgresql.auto.conf"), settings).unwrap();
+        let access = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
+        std::fs::write(data.join("pg_hba.conf"), access).unwrap();
+        cluster.resume();
+        Some(cluster)
+    }
+
+    /// The port in its name, and on the network if it listens there.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The folder of a server that does not run yet.
+    fn made() -> Option<Self> {
         let Some(tools) = tools() else {
             println!("skipped: no PostgreSQL on this machine");
             return None;
         };
-        let mut cluster = Self::new(tools);
+        let cluster = Self::new(tools);
         let data = cluster.data();
         let mut made = cluster.tool("initdb");
         made.args(["--auth=trust", "--username=tests", "--encoding=UTF8"])
@@ -60,7 +98,6 @@ impl Cluster {
         done(&mut made);
         std::fs::write(data.join("postgresql.auto.conf"), SETTINGS).unwrap();
         give(&data.join("postgresql.auto.conf"));
-        cluster.resume();
         Some(cluster)
     }
 
@@ -92,6 +129,7 @@ impl Cluster {
         Self {
             tools,
             folder,
+            port: 5432,
             running: None,
             databases: AtomicU32::new(0),
         }
@@ -102,7 +140,9 @@ impl Cluster {
     }
 
     fn tool(&self, name: &str) -> Command {
-        as_nobody(&self.tools.join(name), &self.folder)
+        let mut tool = as_nobody(&self.tools.join(name), &self.folder);
+        tool.env("PGPORT", self.port.to_string());
+        tool
     }
 
     /// Starts the server, if it does not run.
@@ -111,7 +151,7 @@ impl Cluster {
             return;
         }
         let mut shell = as_nobody(Path::new("/bin/sh"), &self.folder);
-        let script = r#""$0" -D "$1/data" -k "$1" > "$1/log" 2>&1 & server=$!
+        let script = r#""$0" -D "$1/data" -k "$1" -p "$2" > "$1/log" 2>&1 & server=$!
             read end
             kill -QUIT $server
             wait $server
@@ -121,6 +161,7 @@ impl Cluster {
             .arg(script)
             .arg(self.tools.join("postgres"))
             .arg(&self.folder)
+            .arg(self.port.to_string())
             .stdin(Stdio::piped())
             .process_group(0);
         self.running = Some(shell.spawn().unwrap());
@@ -171,7 +212,7 @@ impl Cluster {
     /// The URL of a database.
     pub fn url(&self, database: &str) -> String {
         let folder = self.folder.to_str().unwrap().replace('/', "%2F");
-        format!("postgres://tests@{folder}/{database}")
+        format!("postgres://tests@{folder}:{}/{database}", self.port)
     }
 }
 
@@ -222,6 +263,12 @@ fn tools() -> Option<PathBuf> {
         let programs = ["initdb", "postgres", "pg_isready", "pg_basebackup"];
         programs.iter().all(|name| folder.join(name).exists())
     })
+}
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 fn is_root() -> bool {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use longhaul::engine::bound;
+use longhaul::engine::figures::Figures;
 use longhaul::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 use longhaul::store::journal::Journal;
 use longhaul::store::writer::Writer;
@@ -21,7 +23,7 @@ struct Moody {
 }
 
 impl Store for Moody {
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         if self.fails.load(Ordering::SeqCst) {
             return Box::pin(async { Err(StoreError::Failed("moody".to_owned())) });
         }
@@ -198,4 +200,24 @@ async fn the_last_handle_writes_what_is_left() {
     while marks(&*home.store, &[1, 2]).await.len() < 2 {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_mark_that_loses_its_place_is_found_by_its_reply() {
+    let store = Arc::new(Memory::new());
+    store.commit(&commit(1, 1)).await.unwrap();
+    let writer = Writer::start(store.clone()).unwrap();
+    let mut told = Figures::default();
+    told.reply = vec!["toolu_1".to_owned()];
+    writer.record(MarkRow {
+        figures: told.store(),
+        ..mark(1)
+    });
+    writer.flush().await.unwrap();
+    let holds = store.marks(&[chain(1)]).await.unwrap();
+    assert_eq!(holds, [commit(1, 1).mark]);
+    let place = bound::place(chain(1), "toolu_1");
+    let beside = store.marks(&[place]).await.unwrap();
+    assert_eq!(beside.len(), 1);
+    assert_eq!((beside[0].overlay, beside[0].messages), (None, 3));
 }

@@ -12,6 +12,7 @@ const LONG: Duration = Duration::from_mins(5);
 over_every_store! {
     a_lease_is_one_holder_s_until_it_is_given_back
     a_lease_expires_by_itself_unless_it_is_extended
+    it_can_be_seen_whether_somebody_has_a_lease
     of_a_hundred_who_want_a_lease_one_gets_it
 }
 
@@ -39,6 +40,27 @@ async fn a_lease_expires_by_itself_unless_it_is_extended(store: &dyn Store) {
     assert!(store.lease("a", other, LONG).await.unwrap());
     assert!(!store.lease("a", one, LONG).await.unwrap());
     assert!(!store.lease("b", other, LONG).await.unwrap());
+}
+
+async fn it_can_be_seen_whether_somebody_has_a_lease(store: &dyn Store) {
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (some, none) = (names(&["a", "b\0'"]), names(&["c"]));
+    assert!(!store.is_leased(&some).await.unwrap());
+    let holder = Holder::random();
+    store.lease("b\0'", holder, LONG).await.unwrap();
+    assert!(store.is_leased(&some).await.unwrap());
+    assert!(!store.is_leased(&none).await.unwrap());
+    assert!(!store.is_leased(&[]).await.unwrap());
+    store.release("b\0'", holder).await.unwrap();
+    let short = Duration::from_millis(30);
+    store.lease("a", holder, short).await.unwrap();
+    tokio::time::sleep(short * 2).await;
+    assert!(!store.is_leased(&some).await.unwrap(), "it has expired");
 }
 
 async fn of_a_hundred_who_want_a_lease_one_gets_it(store: &dyn Store) {

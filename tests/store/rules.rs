@@ -24,6 +24,7 @@ over_every_store! {
     older_figures_change_nothing
     a_record_never_moves_a_pointer
     a_record_to_an_unknown_overlay_is_left_out
+    a_record_tells_what_it_did_not_take
     a_seal_is_never_broken
     an_old_record_still_seals
     many_places_are_found_at_once
@@ -33,6 +34,7 @@ over_every_store! {
     the_first_segment_under_a_name_stays
     many_segments_are_found_at_once
     what_was_learned_is_kept_and_replaced
+    what_was_learned_is_found_by_its_keys
     blobs_come_back_as_they_were
     odd_values_survive
 }
@@ -329,4 +331,29 @@ async fn odd_values_survive(store: &dyn Store) {
     };
     store.record(std::slice::from_ref(&odd)).await.unwrap();
     assert_eq!(marks(store, &[1]).await, [odd]);
+}
+
+async fn a_record_tells_what_it_did_not_take(store: &dyn Store) {
+    store.commit(&commit(1, 1)).await.unwrap();
+    let (rival, stranger) = (mark(1), commit(3, 9).mark);
+    let all = [mark(2), rival.clone(), stranger.clone(), commit(1, 1).mark];
+    let lost = store.record(&all).await.unwrap();
+    assert_eq!(lost, [rival, stranger]);
+    assert_eq!(store.record(&[mark(2)]).await.unwrap(), []);
+    assert_eq!(store.record(&[]).await.unwrap(), []);
+}
+
+async fn what_was_learned_is_found_by_its_keys(store: &dyn Store) {
+    for key in ["a", "b", "c"] {
+        store.learn(key, &format!("of {key}")).await.unwrap();
+    }
+    let keys = ["c", "x", "a"].map(str::to_owned);
+    let mut found = store.learned_of(&keys).await.unwrap();
+    found.sort();
+    let expected = [("a", "of a"), ("c", "of c")];
+    assert_eq!(
+        found,
+        expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
+    );
+    assert_eq!(store.learned_of(&[]).await.unwrap(), []);
 }

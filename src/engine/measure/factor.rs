@@ -113,9 +113,9 @@ impl Factor {
         }
     }
 
-    /// As it is stored.
+    /// As it is stored: exactly, so that whoever reads it counts the same.
     pub fn to_text(&self) -> String {
-        format!("{:.6} {}", self.value, self.evidence)
+        format!("{} {}", self.value, self.evidence)
     }
 
     /// From what was stored; `None` if it cannot be a factor.

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::engine::bound;
 use crate::engine::ids::{BlobId, SegmentId};
 use crate::store::journal::{Archive, Trace};
 use crate::store::{Commit, Committed, Memory, Moment, Store, StoreError};
@@ -132,8 +133,16 @@ impl Backlog {
 async fn again(store: &dyn Store, deed: &Deed) -> Result<bool, StoreError> {
     match deed {
         Deed::Commit(commit) => {
-            let outcome = store.commit(commit).await?;
-            return Ok(outcome == Committed::Done);
+            let done = store.commit(commit).await? == Committed::Done;
+            if let (false, Some((id, _))) = (done, &commit.overlay) {
+                // Its view may have been sent, and have a reply: the overlay is
+                // kept for the mark that will say so.
+                let mut beside = Commit::clone(commit);
+                beside.mark.chain = bound::place(commit.mark.chain, &id.to_string());
+                beside.parent = None;
+                store.commit(&beside).await?;
+            }
+            return Ok(done);
         }
         Deed::Segment(id, body, now) => drop(store.put_segment(*id, body, *now).await?),
         Deed::Blobs(blobs, now) => store.put_blobs(blobs, *now).await?,

@@ -217,7 +217,7 @@ impl Store for Guarded {
         }))
     }
 
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         Box::pin(self.ask(self.inner().record(marks)))
     }
 
@@ -247,6 +247,10 @@ impl Store for Guarded {
 
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
         Box::pin(self.ask(self.inner().learned()))
+    }
+
+    fn learned_of<'a>(&'a self, keys: &'a [String]) -> Answer<'a, Vec<(String, String)>> {
+        Box::pin(self.ask(self.inner().learned_of(keys)))
     }
 
     fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
@@ -284,6 +288,10 @@ impl Store for Guarded {
 
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
         Box::pin(self.ask(self.inner().lease(name, holder, time)))
+    }
+
+    fn is_leased<'a>(&'a self, names: &'a [String]) -> Answer<'a, bool> {
+        Box::pin(self.ask(self.inner().is_leased(names)))
     }
 
     fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::PostgresStore;
-use super::ask::{Purpose, bytes};
+use super::ask::{Purpose, bytes, list};
 use crate::store::{Holder, StoreError};
 
 impl PostgresStore {
@@ -24,8 +24,22 @@ impl PostgresStore {
             bytes(holder.as_bytes()),
             time.as_millis(),
         );
-        let taken = self.lane.ask(Purpose::Plain, &sql, |_| Ok(())).await?;
+        // Whoever has one must have it when the database comes back from a crash.
+        let taken = self.lane.ask(Purpose::Durable, &sql, |_| Ok(())).await?;
         Ok(!taken.is_empty())
+    }
+
+    pub(super) async fn has_lease(&self, names: &[String]) -> Result<bool, StoreError> {
+        if names.is_empty() {
+            return Ok(false);
+        }
+        let sql = format!(
+            "SELECT 1 FROM longhaul.leases \
+             WHERE until >= clock_timestamp() AND name IN ({}) LIMIT 1",
+            list(names.iter().map(String::as_bytes)),
+        );
+        let held = self.lane.ask(Purpose::Reading, &sql, |_| Ok(())).await?;
+        Ok(!held.is_empty())
     }
 
     pub(super) async fn give_back_lease(

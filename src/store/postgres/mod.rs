@@ -57,7 +57,7 @@ impl Store for PostgresStore {
         Box::pin(self.write_commit(commit))
     }
 
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         Box::pin(self.write_marks(marks))
     }
 
@@ -76,6 +76,10 @@ impl Store for PostgresStore {
 
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
         Box::pin(self.read_learned())
+    }
+
+    fn learned_of<'a>(&'a self, keys: &'a [String]) -> Answer<'a, Vec<(String, String)>> {
+        Box::pin(self.read_learned_of(keys))
     }
 
     fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
@@ -104,6 +108,10 @@ impl Store for PostgresStore {
 
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
         Box::pin(self.take_lease(name, holder, time))
+    }
+
+    fn is_leased<'a>(&'a self, names: &'a [String]) -> Answer<'a, bool> {
+        Box::pin(self.has_lease(names))
     }
 
     fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {

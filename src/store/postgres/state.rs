@@ -90,6 +90,19 @@ impl PostgresStore {
         self.lane.ask(Purpose::Reading, sql, read).await
     }
 
+    pub(super) async fn read_learned_of(
+        &self,
+        keys: &[String],
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list = list(keys.iter().map(String::as_bytes));
+        let sql = format!("SELECT key, value FROM longhaul.learned WHERE key IN ({list})");
+        let read = |row: &_| Ok((text(row, 0)?, text(row, 1)?));
+        self.lane.ask(Purpose::Reading, &sql, read).await
+    }
+
     pub(super) async fn write_learned(&self, key: &str, value: &str) -> Result<(), StoreError> {
         let sql = format!(
             "INSERT INTO longhaul.learned (key, value) VALUES ({}, {}) \

@@ -5,6 +5,7 @@
 //! stood in each other's way: the one that lost may simply begin again. Anything
 //! else is our mistake or damage, and only passed on.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use sqlx::Error;
@@ -80,7 +81,9 @@ impl Trouble {
     /// The database is away, and may come back.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Standby | Self::ReadOnly => false,
+            // Who cannot prove to be the server today cannot in a minute.
+            Self::Standby | Self::ReadOnly | Self::Sql(Error::Tls(_)) => false,
+            Self::Sql(Error::Io(error)) if error.kind() == ErrorKind::InvalidData => false,
             // Whom it does not know today it will not know in a minute.
             Self::Sql(Error::Database(error)) => {
                 let refused = error.code().is_some_and(|code| code.starts_with("28"));

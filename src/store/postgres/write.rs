@@ -13,8 +13,9 @@ use sqlx::{AssertSqlSafe, Connection};
 
 use super::PostgresStore;
 use super::ask::{Purpose, bytes, fetch};
-use super::rows::{self, MARK, values};
+use super::rows::{self, MARK, digest, maybe_digest, text, values};
 use super::trouble::Trouble;
+use crate::engine::ids::{ChainHash, OverlayId};
 use crate::store::rule::{self, Verdict};
 use crate::store::{Commit, Committed, MarkRow, StoreError};
 
@@ -36,14 +37,22 @@ impl PostgresStore {
             .ok_or_else(rule::unknown_overlay)
     }
 
-    pub(super) async fn write_marks(&self, marks: &[MarkRow]) -> Result<(), StoreError> {
+    pub(super) async fn write_marks(&self, marks: &[MarkRow]) -> Result<Vec<MarkRow>, StoreError> {
         let rounds = rounds(marks);
-        if !rounds.is_empty() {
-            let sql: Vec<String> = rounds.iter().map(|round| record(round)).collect();
-            let sql = sql.join("; ");
-            self.lane.ask(Purpose::Plain, &sql, |_| Ok(())).await?;
+        if rounds.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(())
+        let sql: Vec<String> = rounds.iter().map(|round| record(round)).collect();
+        let read = |row: &_| {
+            let chain = digest(row, 0, ChainHash::from_slice)?;
+            let overlay = maybe_digest(row, 2, OverlayId::from_slice)?;
+            Ok((chain, text(row, 1)?, overlay))
+        };
+        let taken = self.lane.ask(Purpose::Plain, &sql.join("; "), read).await?;
+        let taken: HashSet<_> = taken.into_iter().collect();
+        let key = |mark: &MarkRow| (mark.chain, mark.model.clone(), mark.overlay);
+        let lost = marks.iter().filter(|mark| !taken.contains(&key(mark)));
+        Ok(lost.cloned().collect())
     }
 }
 
@@ -188,7 +197,8 @@ fn record(marks: &[&MarkRow]) -> String {
          WHERE overlay IS NULL OR EXISTS (SELECT 1 FROM longhaul.overlays WHERE id = new.overlay) \
          ON CONFLICT (chain, model) DO UPDATE SET {renewed}, \
          sealed = held.sealed OR excluded.sealed \
-         WHERE held.overlay IS NOT DISTINCT FROM excluded.overlay",
+         WHERE held.overlay IS NOT DISTINCT FROM excluded.overlay \
+         RETURNING chain, model, overlay",
         rows.join(", ")
     )
 }

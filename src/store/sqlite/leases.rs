@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::database::Purpose;
 use super::rows::number;
@@ -27,6 +28,12 @@ const TAKE: &str = concat!(
 
 const FORGET: &str = concat!("DELETE FROM leases WHERE until < ", now!());
 
+const HELD: &str = concat!(
+    "SELECT EXISTS (SELECT 1 FROM leases WHERE until >= ",
+    now!(),
+    " AND name IN"
+);
+
 const GIVE_BACK: &str = "DELETE FROM leases WHERE name = ?1 AND holder = ?2";
 
 impl State {
@@ -49,6 +56,17 @@ impl State {
                 Ok(taken.rows_affected() > 0)
             })
             .await
+    }
+
+    pub(super) async fn is_leased(&self, names: &[String]) -> Result<bool, StoreError> {
+        let places = vec!["?"; names.len()].join(", ");
+        let sql = format!("{HELD} ({places}))");
+        let question = sqlx::query(AssertSqlSafe(sql));
+        let question = names
+            .iter()
+            .fold(question, |asked, name| asked.bind(name.clone()));
+        let held = self.read(question, |row| row.try_get::<bool, _>(0)).await?;
+        Ok(held.contains(&true))
     }
 
     pub(super) async fn release(&self, name: &str, holder: Holder) -> Result<(), StoreError> {

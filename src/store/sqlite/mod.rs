@@ -88,7 +88,7 @@ impl Store for SqliteStore {
         }
     }
 
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         match &self.state {
             Some(state) => Box::pin(state.record(marks)),
             None => self.memory.record(marks),
@@ -164,6 +164,13 @@ impl Store for SqliteStore {
         match &self.state {
             Some(state) => Box::pin(state.lease(name, holder, time)),
             None => self.memory.lease(name, holder, time),
+        }
+    }
+
+    fn is_leased<'a>(&'a self, names: &'a [String]) -> Answer<'a, bool> {
+        match &self.state {
+            Some(state) => Box::pin(state.is_leased(names)),
+            None => self.memory.is_leased(names),
         }
     }
 

@@ -170,7 +170,7 @@ impl State {
         outcome.ok_or_else(rule::unknown_overlay)
     }
 
-    pub(super) async fn record(&self, marks: &[MarkRow]) -> Result<(), StoreError> {
+    pub(super) async fn record(&self, marks: &[MarkRow]) -> Result<Vec<MarkRow>, StoreError> {
         let marks = marks.to_vec();
         self.lane
             .run(Purpose::Plain, async move |connection| {

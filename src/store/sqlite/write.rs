@@ -102,23 +102,50 @@ async fn bring_overlay(connection: &mut SqliteConnection, commit: &Commit) -> Re
     Ok(found.is_some())
 }
 
-/// Notes figures.
+/// Notes figures; those that were not taken.
 pub(super) async fn record(
     connection: &mut SqliteConnection,
     marks: &[MarkRow],
-) -> Result<(), Error> {
+) -> Result<Vec<MarkRow>, Error> {
     let mut transaction = connection.begin_with(BEGIN).await?;
-    let mut left = marks;
+    let (mut left, mut lost) = (marks, Vec::new());
     for size in TOGETHER {
         let sql = record_sql(size);
         while let Some((together, rest)) = left.split_at_checked(size) {
             let record = sqlx::query(AssertSqlSafe(sql.clone()));
             let record = together.iter().fold(record, bind);
-            record.execute(&mut *transaction).await?;
+            let taken = record.execute(&mut *transaction).await?.rows_affected();
+            // Mostly all are, and nobody need ask which.
+            if taken < size as u64 {
+                lost.extend(not_taken(&mut transaction, together).await?);
+            }
             left = rest;
         }
     }
-    transaction.commit().await
+    transaction.commit().await?;
+    Ok(lost)
+}
+
+/// Those of some marks at whose places another overlay holds, or none at all.
+async fn not_taken(
+    connection: &mut SqliteConnection,
+    marks: &[MarkRow],
+) -> Result<Vec<MarkRow>, Error> {
+    let mut lost = Vec::new();
+    for mark in marks {
+        let overlay = mark.overlay.map(|id| id.as_bytes().to_vec());
+        let found =
+            sqlx::query("SELECT 1 FROM marks WHERE chain = ?1 AND model = ?2 AND overlay IS ?3")
+                .bind(mark.chain.as_bytes().as_slice())
+                .bind(mark.model.as_str())
+                .bind(overlay)
+                .fetch_optional(&mut *connection)
+                .await?;
+        if found.is_none() {
+            lost.push(mark.clone());
+        }
+    }
+    Ok(lost)
 }
 
 /// Remembers something learned.

@@ -167,7 +167,7 @@ impl Store for Dying {
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
         self.write("commit", self.inner.commit(commit))
     }
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         self.write("record", self.inner.record(marks))
     }
     fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {

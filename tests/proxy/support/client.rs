@@ -31,6 +31,11 @@ impl Client {
         Some(Self { stream, reader })
     }
 
+    /// Waits no longer than this for anything.
+    pub fn wait_at_most(&self, patience: Duration) {
+        self.stream.set_read_timeout(Some(patience)).unwrap();
+    }
+
     /// Writes these bytes.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.stream.write_all(bytes.as_ref()).unwrap();

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use hyper_util::client::proxy::matcher::Matcher;
-use longhaul::app::{App, Surroundings};
+use longhaul::app::{App, Quiet, Surroundings};
 use longhaul::clock::Clock;
 use longhaul::config::{Config, Flags, Sources, load};
 use longhaul::store::Store;
@@ -21,6 +21,7 @@ pub struct Proxy {
     pub admin: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    quiet: Quiet,
     /// Where its files are.
     folder: Option<tempfile::TempDir>,
 }
@@ -132,17 +133,20 @@ impl Proxy {
                     Some(store) => App::start_on(store, &config, surroundings).await,
                 };
                 let app = app.unwrap();
-                started.send((app.address(), app.admin_address())).unwrap();
+                let quiet = app.quiet();
+                let places = (app.address(), app.admin_address());
+                started.send((places, quiet)).unwrap();
                 let stop = async { drop(stopped.await) };
                 app.run(stop).await;
             });
         });
-        let (address, admin) = address.recv().unwrap();
+        let ((address, admin), quiet) = address.recv().unwrap();
         Self {
             address,
             admin,
             stop: Some(stop),
             thread: Some(thread),
+            quiet,
             folder: None,
         }
     }
@@ -163,6 +167,13 @@ impl Proxy {
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
+    }
+
+    /// Waits until it has nothing to do.
+    pub fn settle(&self) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(self.quiet.wait());
     }
 
     /// A metric's value, by the beginning of its line.

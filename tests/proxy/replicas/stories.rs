@@ -1,43 +1,17 @@
-//! Several proxies in front of one API that share a store: any request may land
-//! on any of them.
+//! What several replicas do for one session.
 
 use std::time::{Duration, Instant};
 
 use longhaul::sim::{Kind, Options, Persona, Reply};
 use serde_json::json;
 
+use super::{replicas, shared, wait};
 use crate::cluster::Cluster;
 use crate::support::{Proxy, simulated::Simulated};
 use crate::views::agent::Agent;
 use crate::views::cast::{
     BOUND, FREE, NOW, all_answered, compacted, compaction, continues, shown, stubs,
 };
-
-/// What replicas can share: the files of one machine, and a database where there
-/// is a server.
-fn shared() -> Vec<(tempfile::TempDir, String)> {
-    let folder = tempfile::tempdir().unwrap();
-    let mut shared = vec![(folder, String::new())];
-    if let Some(cluster) = Cluster::shared() {
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.enable_all().build().unwrap();
-        let url = runtime.block_on(cluster.database());
-        let folder = tempfile::tempdir().unwrap();
-        shared.push((folder, format!("store.url = {url:?}\n")));
-    }
-    shared
-}
-
-fn replicas(
-    count: usize,
-    upstream: &Simulated,
-    folder: &tempfile::TempDir,
-    file: &str,
-) -> Vec<Proxy> {
-    let url = upstream.sim.url();
-    let replica = |_| Proxy::keeping(&url, file, folder.path());
-    (0..count).map(replica).collect()
-}
 
 fn breaks(proxy: &Proxy) -> f64 {
     let series = "longhaul_prefix_breaks_total{cause=\"unexplained\"}";
@@ -47,41 +21,46 @@ fn breaks(proxy: &Proxy) -> f64 {
 #[test]
 fn a_session_whose_requests_land_anywhere_has_one_view() {
     for (folder, file) in shared() {
-        for model in [FREE, BOUND] {
-            let upstream = Simulated::start(Options::default());
-            let proxies = replicas(3, &upstream, &folder, &file);
-            let mut agent = compacted(&upstream, &proxies[0], model);
-            let mut view = shown(&upstream);
-            assert!(stubs(&view) > 0);
-            for turn in 0..12 {
-                let proxy = &proxies[turn % 3];
-                agent.user(&format!("Go on with {turn}."));
-                agent.cycle(&upstream, proxy, "");
-                let now = shown(&upstream);
-                assert!(continues(&now, &view), "{model} {turn} {file}");
-                assert_eq!(stubs(&now), stubs(&view));
-                view = now;
-                // The next one answers the tool call.
-                upstream.sim.push_reply(Reply::text("Done."));
-                agent.ask(&proxies[(turn + 1) % 3], "");
-                let now = shown(&upstream);
-                assert!(continues(&now, &view), "{model} {turn} {file}");
-                view = now;
-            }
-            // A pass at one of them is everybody's.
-            agent.user("Tidy up.");
-            upstream.sim.push_reply(Reply::text("Tidy."));
-            assert_eq!(compaction(&agent.ask(&proxies[1], NOW)), "clear");
-            let view = shown(&upstream);
-            for proxy in &proxies {
-                agent.user("And now?");
-                upstream.sim.push_reply(Reply::text("Now this."));
-                agent.ask(proxy, "");
-                assert!(continues(&shown(&upstream), &view), "{model} {file}");
-            }
-            assert!(all_answered(&upstream));
-            assert!(proxies.iter().all(|proxy| breaks(proxy) < 1.0));
+        lands_anywhere(&folder, &file);
+    }
+}
+
+/// Plays sessions whose requests land anywhere.
+pub fn lands_anywhere(folder: &tempfile::TempDir, file: &str) {
+    for model in [FREE, BOUND] {
+        let upstream = Simulated::start(Options::default());
+        let proxies = replicas(3, &upstream, folder, file);
+        let mut agent = compacted(&upstream, &proxies[0], model);
+        let mut view = shown(&upstream);
+        assert!(stubs(&view) > 0);
+        for turn in 0..12 {
+            let proxy = &proxies[turn % 3];
+            agent.user(&format!("Go on with {turn}."));
+            agent.cycle(&upstream, proxy, "");
+            let now = shown(&upstream);
+            assert!(continues(&now, &view), "{model} {turn} {file}");
+            assert_eq!(stubs(&now), stubs(&view));
+            view = now;
+            // The next one answers the tool call.
+            upstream.sim.push_reply(Reply::text("Done."));
+            agent.ask(&proxies[(turn + 1) % 3], "");
+            let now = shown(&upstream);
+            assert!(continues(&now, &view), "{model} {turn} {file}");
+            view = now;
         }
+        // A pass at one of them is everybody's.
+        agent.user("Tidy up.");
+        upstream.sim.push_reply(Reply::text("Tidy."));
+        assert_eq!(compaction(&agent.ask(&proxies[1], NOW)), "clear");
+        let view = shown(&upstream);
+        for proxy in &proxies {
+            agent.user("And now?");
+            upstream.sim.push_reply(Reply::text("Now this."));
+            agent.ask(proxy, "");
+            assert!(continues(&shown(&upstream), &view), "{model} {file}");
+        }
+        assert!(all_answered(&upstream));
+        assert!(proxies.iter().all(|proxy| breaks(proxy) < 1.0));
     }
 }
 
@@ -129,9 +108,7 @@ fn a_session_outlives_its_database() {
     let Some(mut cluster) = Cluster::start() else {
         return;
     };
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.enable_all().build().unwrap();
-    let url = runtime.block_on(cluster.database());
+    let url = wait(cluster.database());
     let file = format!("store.url = {url:?}\nstore.timeout = \"1s\"\n[window]\nbudget = 16000\n");
     let upstream = Simulated::start(Options::default());
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,71 @@
+//! A view that was sent is bound to its reply, wherever the reply comes back.
+
+use std::time::Duration;
+
+use longhaul::sim::{Options, Reply};
+use serde_json::{Value, json};
+
+use super::{replicas, shared};
+use crate::support::{Answer, eventually, simulated::Simulated};
+use crate::views::agent::Agent;
+use crate::views::cast::{BOUND, NOW, all_answered, continues, messages, shown, stubs, worked};
+
+fn call() -> Reply {
+    let call = Reply::call("Bash", &json!({"command": "make"}));
+    call.after_thinking("I think of it. ")
+}
+
+/// The same history, once more: the first replica has sent it as it was when the
+/// second makes it smaller. Both are answered, and a client goes on with either.
+#[test]
+fn a_session_goes_on_by_the_view_that_its_reply_was_made_under() {
+    for (folder, file) in shared() {
+        let upstream = Simulated::start(Options::default());
+        let proxies = replicas(3, &upstream, &folder, &file);
+        let mut agent = worked(&upstream, &proxies[0], BOUND);
+        agent.user("Go on.");
+        let before = upstream.entries().len();
+        upstream.sim.push_reply(Reply {
+            first_byte_delay_ms: Some(1_500),
+            ..call()
+        });
+        let (large, small) = std::thread::scope(|scope| {
+            let large = scope.spawn(|| agent.send(&proxies[1], ""));
+            eventually("it is sent", || upstream.entries().len() > before);
+            upstream.sim.push_reply(call());
+            let small = agent.send(&proxies[2], NOW);
+            (large.join().unwrap(), small)
+        });
+        let views: Vec<Vec<Value>> = upstream.entries()[before..].iter().map(messages).collect();
+        assert!(stubs(&views[0]) == 0 && stubs(&views[1]) > 0, "{file}");
+        // Time for the marks to be written, and for the one that lost its place
+        // to find another.
+        std::thread::sleep(Duration::from_millis(500));
+        for proxy in &proxies {
+            for (answer, view) in [(&large, &views[0]), (&small, &views[1])] {
+                let mut agent = taken(&agent, answer);
+                agent.results(200);
+                upstream.sim.push_reply(Reply::text("Done."));
+                agent.ask(proxy, "");
+                let now = shown(&upstream);
+                assert!(continues(&now, view), "{file}");
+                assert_eq!(stubs(&now), stubs(view), "{file}");
+            }
+        }
+        assert!(all_answered(&upstream), "{file}");
+        let spoilt = |entry: &longhaul::sim::Entry| {
+            entry.prefix_mismatch.is_some() || !entry.transformations.is_empty()
+        };
+        assert!(!upstream.entries().iter().any(spoilt), "{file}");
+    }
+}
+
+/// The client takes this reply.
+fn taken(agent: &Agent, answer: &Answer) -> Agent {
+    let mut agent = agent.clone();
+    let reply: Value = serde_json::from_slice(&answer.body).unwrap();
+    agent
+        .history
+        .push(json!({"role": "assistant", "content": reply["content"]}));
+    agent
+}

@@ -1,0 +1,258 @@
+//! Holds what upstream saw against what the clients had.
+//!
+//! Every view must be of one piece: the history itself, or its head, segments
+//! that stand without a gap for what follows, and the rest of the history. It is
+//! then told by its segments. A session's view may change when an answer tells
+//! of a pass, when an answer was lost with its replica, and where the database
+//! was away; at no other time, and above all never back. A summary may be asked
+//! for again if the replica that wanted it was killed meanwhile.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use longhaul::sim::{Entry, Kind};
+use serde_json::Value;
+
+use super::client::{Attempt, Session, now};
+use crate::views::cast::unmarked;
+
+/// How long before a kill a summary may have been asked for that died with it,
+/// in milliseconds.
+const FLIGHT: u64 = 20_000;
+/// How soon every replica knows that the database is gone.
+const NOTICED: u64 = 1_000;
+
+/// What upstream saw of an attempt.
+struct Seen {
+    session: usize,
+    attempt: usize,
+    messages: Vec<Value>,
+}
+
+/// A summary that was asked for.
+struct Summary {
+    at: u64,
+    digest: blake3::Hash,
+    /// The messages, for whoever looks for a mistake.
+    span: String,
+}
+
+#[derive(Default)]
+pub struct Judge {
+    seen: Vec<Seen>,
+    summaries: Vec<Summary>,
+    kills: Vec<u64>,
+    away: Vec<(u64, u64, u64)>,
+}
+
+/// What became of it all.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Views that were sent, and of these the history itself.
+    views: usize,
+    raw: usize,
+    /// New views that an answer told of.
+    passes: usize,
+    /// The same, while the database was away.
+    passes_away: usize,
+    /// Views that changed without a word, because the word was lost or the
+    /// database away.
+    after_loss: usize,
+    while_away: usize,
+    /// Requests that were sent again.
+    again: usize,
+    summaries: usize,
+    /// Of these the ones that were still asked for when the database was gone.
+    summaries_away: usize,
+    /// And the ones that were asked for again after a kill.
+    summaries_again: usize,
+    longest: Duration,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} views, none mixed ({} of them the history as it was), {} passes and {} more while \
+             the database was away; {} views changed with an answer that was lost, {} because the \
+             database was away, none otherwise; {} requests sent again after a kill, all \
+             answered, the slowest after {:.1} s; {} summaries, {} of them still asked for when the database was gone, {} asked for \
+             again after a kill",
+            self.views,
+            self.raw,
+            self.passes,
+            self.passes_away,
+            self.after_loss,
+            self.while_away,
+            self.again,
+            self.longest.as_secs_f64(),
+            self.summaries,
+            self.summaries_away,
+            self.summaries_again,
+        )
+    }
+}
+
+impl Judge {
+    /// A replica is killed now.
+    pub fn killed(&mut self) {
+        self.kills.push(now());
+    }
+
+    /// The database was gone between these moments, and is found again now.
+    pub fn away(&mut self, since: u64, until: u64) {
+        self.away.push((since, until, now()));
+    }
+
+    /// Takes in what upstream saw.
+    pub fn see(&mut self, entries: Vec<Entry>) {
+        for entry in entries {
+            assert!(entry.is_answered(), "{:?}", entry.outcome);
+            let at = entry.at;
+            let body = entry.body.as_ref().unwrap();
+            if entry.kind == Kind::Summary {
+                let digest = blake3::hash(body);
+                let text = String::from_utf8_lossy(body);
+                let mut said = text.split("Session ").skip(1).map(|rest| &rest[..14]);
+                let span = format!("{:?} to {:?}", said.next(), said.last());
+                self.summaries.push(Summary { at, digest, span });
+                continue;
+            }
+            let mut headers = entry.headers.iter();
+            let (_, attempt) = headers.find(|(name, _)| name == "x-attempt").unwrap();
+            let (session, attempt) = attempt.split_once('.').unwrap();
+            self.seen.push(Seen {
+                session: session.parse().unwrap(),
+                attempt: attempt.parse().unwrap(),
+                messages: unmarked(&entry.json().unwrap()["messages"]),
+            });
+        }
+    }
+
+    /// Whether the database was away at some time of an attempt.
+    fn is_troubled(&self, attempt: &Attempt) -> bool {
+        let mut away = self.away.iter();
+        away.any(|(since, _, found)| attempt.began <= *found && attempt.ended >= *since)
+    }
+
+    pub fn verdict(&self, sessions: &[Session]) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut before: HashMap<usize, (&Attempt, blake3::Hash)> = HashMap::new();
+        let mut known: HashMap<usize, Vec<blake3::Hash>> = HashMap::new();
+        for seen in &self.seen {
+            let session = &sessions[seen.session];
+            assert_eq!(session.number, seen.session);
+            let attempt = &session.attempts[seen.attempt];
+            let overlay = whole(&seen.messages, &session.history[..attempt.messages]);
+            verdict.views += 1;
+            verdict.raw += usize::from(seen.messages.len() == attempt.messages);
+            let last = before.insert(seen.session, (attempt, overlay));
+            let known = known.entry(seen.session).or_default();
+            let is_new = !known.contains(&overlay);
+            if is_new {
+                known.push(overlay);
+            }
+            let Some((earlier, shown)) = last else {
+                continue;
+            };
+            let told = attempt.pass.as_deref().is_some_and(|pass| pass != "none");
+            let away = self.is_troubled(attempt);
+            if told {
+                verdict.passes += usize::from(!away);
+                verdict.passes_away += usize::from(away);
+            }
+            if shown == overlay {
+                continue;
+            }
+            // Whoever committed a view and died has told nobody.
+            let same = session.attempts.iter();
+            let mut same = same.filter(|other| other.messages == attempt.messages);
+            let died = is_new && same.any(|other| other.pass.is_none());
+            match (told && is_new, died, away || self.is_troubled(earlier)) {
+                (true, _, _) => {}
+                (false, true, _) => verdict.after_loss += 1,
+                (false, false, true) => verdict.while_away += 1,
+                (false, false, false) => panic!(
+                    "session {} changed its view without a word, new: {is_new}: {attempt:?} after {:#?}; kills {:?}, away {:?}",
+                    seen.session,
+                    self.story(seen.session, sessions, attempt.messages),
+                    self.kills,
+                    self.away,
+                ),
+            }
+        }
+        verdict.again = sessions
+            .iter()
+            .flat_map(|session| &session.attempts)
+            .filter(|attempt| attempt.pass.is_none())
+            .count();
+        verdict.longest = sessions.iter().map(|s| s.longest).max().unwrap();
+        self.count_summaries(&mut verdict);
+        verdict
+    }
+
+    /// What went before, for whoever looks for a mistake.
+    fn story(&self, session: usize, sessions: &[Session], until: usize) -> Vec<String> {
+        let seen = self.seen.iter().filter(|seen| seen.session == session);
+        let told = seen.filter_map(|seen| {
+            let attempt = &sessions[session].attempts[seen.attempt];
+            let overlay = whole(
+                &seen.messages,
+                &sessions[session].history[..attempt.messages],
+            );
+            let near = attempt.messages <= until && attempt.messages + 16 > until;
+            near.then(|| format!("{} {attempt:?}", &overlay.to_hex()[..6]))
+        });
+        told.collect()
+    }
+
+    fn count_summaries(&self, verdict: &mut Verdict) {
+        let mut first: HashMap<blake3::Hash, u64> = HashMap::new();
+        for summary in &self.summaries {
+            verdict.summaries += 1;
+            let gone = |(since, until, _): &(u64, u64, u64)| {
+                summary.at > *since + NOTICED && summary.at < *until
+            };
+            // Only by a flight that had begun before.
+            verdict.summaries_away += usize::from(self.away.iter().any(gone));
+            assert!(verdict.summaries_away <= 2 * self.away.len());
+            let Some(earlier) = first.insert(summary.digest, summary.at) else {
+                continue;
+            };
+            let mut kills = self.kills.iter();
+            let excused = kills.any(|kill| earlier <= *kill && *kill < earlier + FLIGHT);
+            assert!(
+                excused,
+                "{} was summed up twice, at {earlier} and at {}; kills {:?}, away {:?}",
+                summary.span, summary.at, self.kills, self.away
+            );
+            verdict.summaries_again += 1;
+        }
+    }
+}
+
+/// Asserts that a view is of one piece; what tells it from others of its session.
+fn whole(view: &[Value], history: &[Value]) -> blake3::Hash {
+    if view == history {
+        return blake3::hash(b"");
+    }
+    assert_eq!(view[0], history[0], "the head");
+    let mut next = 1;
+    for segment in view[2]["content"].as_array().unwrap() {
+        let text = segment["text"].as_str().unwrap();
+        assert!(text.starts_with("[longhaul: "), "{text}");
+        let numbers = text.split(|c: char| !c.is_ascii_digit());
+        let numbers: Vec<usize> = numbers.filter_map(|n| n.parse().ok()).take(2).collect();
+        assert_eq!(numbers[0], next + 1, "{text}");
+        next = numbers[1];
+    }
+    // A bridge stands before a tail that begins with the user.
+    let bridge = usize::from(history[next]["role"] == "user");
+    assert_eq!(view[3 + bridge..], history[next..], "the tail");
+    blake3::hash(
+        Value::from(view[1..3 + bridge].to_vec())
+            .to_string()
+            .as_bytes(),
+    )
+}
