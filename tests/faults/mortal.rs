@@ -94,7 +94,7 @@ impl Store for Mortal {
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
         self.write(self.inner.commit(commit))
     }
-    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, ()> {
+    fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         self.write(self.inner.record(marks))
     }
     fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
@@ -125,6 +125,9 @@ impl Store for Mortal {
     }
     fn sessions(&self) -> &dyn Sessions {
         self.inner.sessions()
+    }
+    fn is_leased<'a>(&'a self, names: &'a [String]) -> Answer<'a, bool> {
+        self.read(self.inner.is_leased(names))
     }
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
         self.read(self.inner.lease(name, holder, time))
