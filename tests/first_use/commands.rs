@@ -162,7 +162,7 @@ pub const ALL: &[Known] = &[
     known("make check", Checked("make -n check"), "cargo clippy"),
     known(
         "LONGHAUL_FAULT_SEED=17 cargo test --test faults",
-        Checked("grep -rn LONGHAUL_FAULT_SEED tests/faults"),
+        Checked("grep -n LONGHAUL_FAULT_SEED tests/faults.rs"),
         "LONGHAUL_FAULT_SEED",
     ),
     // Troubleshooting
