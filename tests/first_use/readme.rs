@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use longhaul::sim::Options;
 use serde_json::{Value, json};
@@ -132,32 +131,29 @@ struct Cast {
     _world: World,
 }
 
-fn cast() -> &'static Cast {
-    static CAST: OnceLock<Cast> = OnceLock::new();
-    CAST.get_or_init(|| {
-        let upstream = Simulated::start(Options {
-            keep_bodies: true,
-            ..Options::default()
-        });
-        let world = World::new();
-        let data = world.path().join("data");
-        let mut command = world.longhaul(&["serve", "--upstream", &upstream.sim.url()]);
-        command
-            .args(["--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(&data);
-        command.env("LONGHAUL_STORE__TIMEOUT", "20s");
-        command.env("LONGHAUL_TRIM__ENABLED", "false");
-        let proxy = Running::start(&mut command);
-        let (session, reference) = lived(&proxy.url(), &upstream);
-        Cast {
-            upstream,
-            proxy,
-            data,
-            session,
-            reference,
-            _world: world,
-        }
-    })
+fn cast() -> Cast {
+    let upstream = Simulated::start(Options {
+        keep_bodies: true,
+        ..Options::default()
+    });
+    let world = World::new();
+    let data = world.path().join("data");
+    let mut command = world.longhaul(&["serve", "--upstream", &upstream.sim.url()]);
+    command
+        .args(["--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(&data);
+    command.env("LONGHAUL_STORE__TIMEOUT", "20s");
+    command.env("LONGHAUL_TRIM__ENABLED", "false");
+    let proxy = Running::start(&mut command);
+    let (session, reference) = lived(&proxy.url(), &upstream);
+    Cast {
+        upstream,
+        proxy,
+        data,
+        session,
+        reference,
+        _world: world,
+    }
 }
 
 /// Sends a conversation that is made smaller; its session, and a reference in it.
@@ -366,7 +362,7 @@ fn tried(known: &Known, cast: &Cast) -> Result<(), String> {
 
 #[test]
 fn every_command_works() {
-    let cast = cast();
+    let cast = &cast();
     let wrong: Vec<String> = ALL
         .iter()
         .filter_map(|known| tried(known, cast).err())
