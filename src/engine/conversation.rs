@@ -4,7 +4,9 @@
 //! Roles are judged on merged turns, as the API does: messages of one role in a
 //! row are one. A cut is an index at which a tail may start: no call is parted
 //! from its result, a mid-conversation system message stays with the message
-//! it follows, and what tools a result has loaded is not forgotten.
+//! it follows, and what tools a result has loaded is not forgotten. With manual
+//! thinking a turn that goes on must begin with a thought, which a cut inside it
+//! carries over ([`super::opening`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

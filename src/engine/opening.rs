@@ -11,6 +11,7 @@
 use super::conversation::{Call, Conversation};
 use super::stub::Cleared;
 use crate::wire::body::{Block, Kind, Role};
+use crate::wire::scan::Span;
 
 /// Bytes of an input up to which it is carried as it is.
 const SMALL_INPUT: usize = 1024;
@@ -66,7 +67,7 @@ fn messages(conversation: &Conversation<'_>, reply: usize, call: Call) -> Option
     let cleared = |block: &Block| Cleared {
         tool: &name,
         subject: "",
-        bytes: block.payload.map_or(0, |payload| payload.len()),
+        bytes: block.payload.map_or(0, Span::len),
         why: WHY,
         beginning: "",
         archived: None,
@@ -97,7 +98,7 @@ fn written(
     let message = conversation.message(place.0)?;
     let block = conversation.block_at(place)?;
     let payload = block.payload.filter(|_| with.is_some());
-    let held = payload.map(|payload| payload.range());
+    let held = payload.map(Span::range);
     let marks = conversation.body().marks(message).iter();
     let marks = marks.map(|mark| mark.cut.range());
     let inside = |cut: &std::ops::Range<usize>| {

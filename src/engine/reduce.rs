@@ -304,7 +304,7 @@ impl<'a> Work<'a> {
         };
         let shorter: Vec<_> = self.edits.iter().filter_map(shorter).collect();
         let (weight, bytes) = self.orders.text;
-        let mut spared = None;
+        let mut sum = None;
         for (place, longer) in shorter {
             self.edits.remove(&place);
             let spares = longer.saturating_mul(weight) / bytes.max(1);
@@ -312,9 +312,9 @@ impl<'a> Work<'a> {
                 *weight = weight.saturating_sub(spares);
             }
             self.changes_at((place.0 as usize, place.1 as usize));
-            spared = Some(spared.unwrap_or(0) + spares);
+            sum = Some(sum.unwrap_or(0) + spares);
         }
-        spared
+        sum
     }
 
     /// What is shown of the history, in the unit of the weights.
