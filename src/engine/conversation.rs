@@ -4,10 +4,14 @@
 //! Roles are judged on merged turns, as the API does: messages of one role in a
 //! row are one. A cut is an index at which a tail may start: no call is parted
 //! from its result, a mid-conversation system message stays with the message
-//! it follows, and what tools a result has loaded is not forgotten.
+//! it follows, and what tools a result has loaded is not forgotten. With manual
+//! thinking a turn that goes on must begin with a thought, which a cut inside it
+//! carries over ([`super::opening`]).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
+use super::opening::Opening;
 use crate::wire::body::{Block, Body, Kind, Message, Role};
 use crate::wire::scan::Span;
 
@@ -113,6 +117,11 @@ impl<'a> Conversation<'a> {
         self.role(at) == Some(Role::User) && !only_results
     }
 
+    /// The messages of the turn that is still going on.
+    pub fn open_turn(&self) -> Range<usize> {
+        self.loop_start..self.len()
+    }
+
     /// Whether a message belongs to the turn that is still going on.
     pub fn in_open_turn(&self, at: usize) -> bool {
         at >= self.loop_start
@@ -136,7 +145,7 @@ impl<'a> Conversation<'a> {
         (0..self.len()).any(|at| self.has(at, Kind::Thinking))
     }
 
-    /// Whether a tail may start at this message.
+    /// Whether a tail may start at this message, with nothing carried over to it.
     pub fn is_cut_point(&self, at: usize, manual_thinking: bool) -> bool {
         if at <= self.head || self.last_assistant.is_none_or(|last| at > last) {
             return false;
@@ -200,11 +209,15 @@ impl<'a> Conversation<'a> {
             .unwrap_or(self.len())
     }
 
-    /// The cut points, in order.
+    /// The cut points, in order. Behind some of them the opening of the turn has
+    /// to be carried over.
     pub fn cut_points(&self, manual_thinking: bool) -> Vec<usize> {
         let limit = self.first_indispensable();
+        let opening = manual_thinking.then(|| Opening::of(self)).flatten();
+        let carries =
+            |at: usize| (opening.as_ref()).is_some_and(|opening| opening.may_precede(self, at));
         (self.head..=limit)
-            .filter(|at| self.is_cut_point(*at, manual_thinking))
+            .filter(|at| self.is_cut_point(*at, manual_thinking) || carries(*at))
             .collect()
     }
 

@@ -211,6 +211,16 @@ impl Overlay {
         message < self.head as usize || message >= self.cut as usize
     }
 
+    /// The opening of a turn that is carried over to the tail. Where no more than
+    /// a bridge stands before it, nothing is.
+    pub fn carried(&self) -> &[String] {
+        if self.after.len() > 1 {
+            &self.after
+        } else {
+            &[]
+        }
+    }
+
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         !self.hides() && self.edits.is_empty()

@@ -155,6 +155,10 @@ pub fn reduce(
             *kind = Some(kind.unwrap_or(0) + replacement.spares);
         }
     }
+    // Where it must be smaller, no matter what that costs; else only what is sent
+    // anew in any case.
+    let too_large = orders.hide_to.is_some_and(|target| work.shown() > target);
+    let given = too_large.then(|| work.give_way((0, 0))).flatten();
     let shown = work.shown();
     if orders.hide_to.is_some_and(|target| shown > target) && work.hide_old() {
         let kind = if orders.notice.journal {
@@ -165,6 +169,9 @@ pub fn reduce(
         *kind = Some(kind.unwrap_or(0) + shown.saturating_sub(work.shown()));
     }
     let first = work.first?;
+    for spares in given.into_iter().chain(work.give_way(first)) {
+        freed.trimmed = Some(freed.trimmed.unwrap_or(0) + spares);
+    }
     let in_loop = conversation.is_in_tool_loop();
     let mut thinking_dropped = 0;
     let mut leaves_unfit_thinking = false;
@@ -279,6 +286,35 @@ impl<'a> Work<'a> {
         }
         self.changes_at((*message, *block));
         Some(())
+    }
+
+    /// Lets go, from a place on, of parts of results that the client has made
+    /// shorter itself since: what it has there now is less, and what it wants to
+    /// be shown. By how much that is smaller, if there are any.
+    fn give_way(&mut self, from: (usize, usize)) -> Option<u64> {
+        let conversation = self.conversation;
+        let shorter = |(place, change): (&(u32, u32), &Change)| {
+            let at = (place.0 as usize, place.1 as usize);
+            let Change::Payload(with) = change else {
+                return None;
+            };
+            let own = conversation.block_at(at)?.payload?.len();
+            let longer = with.len().checked_sub(own + 1)? as u64 + 1;
+            (at >= from && change.is_trim()).then_some((*place, longer))
+        };
+        let shorter: Vec<_> = self.edits.iter().filter_map(shorter).collect();
+        let (weight, bytes) = self.orders.text;
+        let mut sum = None;
+        for (place, longer) in shorter {
+            self.edits.remove(&place);
+            let spares = longer.saturating_mul(weight) / bytes.max(1);
+            if let Some(weight) = self.weights.get_mut(place.0 as usize) {
+                *weight = weight.saturating_sub(spares);
+            }
+            self.changes_at((place.0 as usize, place.1 as usize));
+            sum = Some(sum.unwrap_or(0) + spares);
+        }
+        sum
     }
 
     /// What is shown of the history, in the unit of the weights.

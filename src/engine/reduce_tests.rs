@@ -3,6 +3,7 @@
 use super::{Conversation, Draft, Overlay};
 use crate::engine::chain;
 use crate::engine::legal::{faults, keeps_newest};
+use crate::engine::overlay::{Change, Edit};
 use crate::engine::recall::reference;
 use crate::engine::render::render;
 use crate::engine::testing::{Settings, reduce};
@@ -211,4 +212,49 @@ fn nothing_to_give_makes_no_draft() {
         };
         assert!(reduced(&messages, &Overlay::default(), &small).is_none());
     }
+}
+
+/// Nothing is gained by going on with a text that is longer than the client's
+/// own, but to change it alone would cost the cache all that stands behind it.
+#[test]
+fn a_trim_gives_way_to_what_the_client_has_cleared_itself_once_that_is_free() {
+    let edit = |message: u32| Edit {
+        message,
+        block: 0,
+        change: Change::Payload(json!("part ".repeat(500)).to_string()),
+    };
+    let mut messages = session(6, "Bash", false);
+    for at in [2, 8] {
+        messages[at]["content"][0]["content"] = json!("[cleared]");
+    }
+    // Still as long as it was when it was trimmed.
+    messages[6]["content"][0]["content"] = json!("whole ".repeat(1_000));
+    let trimmed = Overlay {
+        made_at: 11,
+        edits: [2, 6, 8].map(edit).into(),
+        ..Overlay::default()
+    };
+    let keep_one = |keep_tool_uses, target_bytes| Settings {
+        keep_tool_uses,
+        target_bytes,
+        ..settings()
+    };
+    // The first result that is cleared is that of message 4.
+    let made = reduced(&messages, &trimmed, &keep_one(3, usize::MAX)).unwrap();
+    assert_eq!(made.draft.first, 4);
+    assert!(text(&made.view[2..3]).contains("part part"));
+    assert!(text(&made.view[8..9]).contains("[cleared]"));
+    assert!(made.draft.freed.trimmed.is_some());
+    let size: usize = made.view.iter().map(|m| m.to_string().len()).sum();
+    assert!(
+        made.draft.weight.abs_diff(size as u64) < 200,
+        "{} {size}",
+        made.draft.weight
+    );
+    // Nothing else changes: neither does this.
+    assert!(reduced(&messages, &trimmed, &keep_one(9, usize::MAX)).is_none());
+    // It must be smaller, and would be without that.
+    let made = reduced(&messages, &trimmed, &keep_one(9, 7_000)).unwrap();
+    assert!(made.draft.freed.truncated.is_none());
+    assert_eq!(made.draft.overlay.edits, [edit(6)]);
 }

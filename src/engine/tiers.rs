@@ -9,6 +9,7 @@
 
 mod batches;
 mod closing;
+mod last_resort;
 mod settings;
 
 pub use batches::Batches;
@@ -23,7 +24,6 @@ use super::policy::{Item, Offer};
 use super::recall::reference::reference_at;
 use super::recall::telling::Telling;
 use super::reduce::{Draft, Orders, Replacement, reduce};
-use super::split::Split;
 use super::stub::{self, Cleared};
 use super::trim::{Keep, trim};
 use super::weigh::{Weights, pictures};
@@ -33,8 +33,6 @@ use crate::wire::body::Kind;
 const LARGE_INPUT: usize = 1024;
 /// Tokens that a stub takes, about.
 const STUB_TOKENS: u64 = 60;
-/// What is kept of the newest results when nothing else is left, in steps.
-const LAST_RESORT: [usize; 3] = [8_000, 2_000, 500];
 
 /// What could go from a view.
 pub struct Survey<'a> {
@@ -221,32 +219,7 @@ impl<'a> Survey<'a> {
                 .extend(self.spared(take, trims, self.conversation.head()..last));
         }
         orders.hide_to = Some(target);
-        let mut draft = self.reduce(&orders);
-        // How much stays is a wish, and only what can be sent is of any use: if
-        // it is not the newest results, older words of the tail have to go.
-        for split in [orders.split.clone(), Split::default()] {
-            if size(&draft) <= fits {
-                break;
-            }
-            if orders.split != split {
-                orders.split = split;
-                draft = self.reduce(&orders);
-            }
-            for left in LAST_RESORT {
-                if size(&draft) <= fits {
-                    break;
-                }
-                let newest = self.trims(last..self.conversation.len(), &|_| Keep {
-                    max_chars: left * 3,
-                    head: left,
-                    tail: left,
-                });
-                let mut orders = orders.clone();
-                orders.replacements.extend(newest);
-                draft = self.reduce(&orders);
-            }
-        }
-        draft
+        self.last_resort(orders, fits)
     }
 
     /// What is trimmed because it came oversized, from some message on.

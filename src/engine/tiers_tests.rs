@@ -101,3 +101,59 @@ fn what_was_trimmed_as_it_arrived_can_be_trimmed_harder() {
         draft.weight
     );
 }
+
+/// A turn of so many cycles; only its first reply thinks.
+fn turn(cycles: usize, result: usize, loads: bool) -> (Bytes, Body) {
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    for number in 0..cycles {
+        let id = format!("t{number}");
+        let call = json!({"type": "tool_use", "id": id, "name": "Bash", "input": {}});
+        let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+        let said = if number == 0 {
+            vec![thinking, call]
+        } else {
+            vec![call]
+        };
+        let content = if loads && number == 0 {
+            json!([{"type": "tool_reference", "tool_name": "x"}])
+        } else {
+            json!("a word\n".repeat(result / 7))
+        };
+        messages.push(json!({"role": "assistant", "content": said}));
+        messages.push(json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": id, "content": content}
+        ]}));
+    }
+    let bytes = Bytes::from(json!({"messages": messages}).to_string());
+    let body = Body::split(&bytes).unwrap();
+    (bytes, body)
+}
+
+/// Invariant 7, with nothing that may be cleared.
+#[test]
+fn a_turn_with_manual_thinking_fits_however_long_it_is() {
+    for (cycles, result, loads) in [(40, 900, false), (400, 900, false), (12, 20_000, true)] {
+        let (bytes, body) = turn(cycles, result, loads);
+        let conversation = Conversation::new(&bytes, &body);
+        let settings = Settings {
+            manual_thinking: true,
+            split: settings().split,
+            ..Settings::default()
+        };
+        let none = Overlay::default();
+        let survey = Survey::in_bytes(&conversation, &none, chain::start("t"), &settings);
+        let fits = if loads { 20_000 } else { 6_000 };
+        let draft = survey
+            .draft(&[], Close::Nothing, Vec::new(), Some(5_000), fits)
+            .unwrap();
+        let size = shown(&bytes, &conversation, &draft);
+        assert!(size <= fits, "{cycles}: {size}");
+        assert!(
+            draft.weight.abs_diff(size) < 1_000,
+            "{cycles}: {} {size}",
+            draft.weight
+        );
+        let carried = draft.overlay.carried().len();
+        assert_eq!(carried, if loads { 0 } else { 2 }, "{cycles}");
+    }
+}

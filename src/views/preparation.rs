@@ -100,7 +100,10 @@ impl Preparation {
     fn native(&self, must: bool, wanted: &Wanted) -> Option<usize> {
         let overlay = self.overlay.as_ref();
         let hidden = overlay.map_or(0, |overlay| overlay.cut as usize);
-        if must || !self.native || wanted.span.end <= hidden {
+        // Nothing can stand between the API's own summary and the tail.
+        let (at, manual) = (wanted.span.end, self.recognised.facts.manual_thinking);
+        let fits = at > hidden && self.recognised.conversation().is_cut_point(at, manual);
+        if must || !self.native || !fits {
             return None;
         }
         let view = Body::split(&joined(&self.pieces)).ok()?;

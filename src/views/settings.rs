@@ -26,8 +26,9 @@ impl Views {
         let (_, size) = prepared.figures.sizes().unwrap_or_default();
         let ours = prepared.overlay.as_ref();
         let ours: usize = ours.map_or(0, |(_, overlay)| {
-            let segments = overlay.segments.iter();
-            segments.map(|segment| segment.block.len()).sum()
+            let segments = overlay.segments.iter().map(|segment| &segment.block);
+            let ours = segments.chain(overlay.carried());
+            ours.map(String::len).sum()
         });
         let base = factor.tokens(size.base.raw) + ours as u64 / 4;
         let theirs = facts.clears.as_ref();

@@ -263,7 +263,8 @@ impl<'a> Judge<'a> {
                 continue;
             }
             // What a client clears behind an overlay stays as the overlay shows it,
-            // and that may be a part of what it was.
+            // and that may be a part of what it was: until something before it
+            // changes, upstream has it in its cache.
             let excused = |what: &String| attempt.cleared && what.contains(CHANGED);
             let explained = if attempt.own == bytes {
                 Ok(())

@@ -167,9 +167,7 @@ const PERSONAS: [Persona; 9] = [
     Persona::RateLimited,
 ];
 
-/// Settings under which a pass is due every few requests. Clearing is always on:
-/// an operator who forbids it leaves nothing to give in a turn with manual
-/// thinking, which cannot be cut inside, and such a turn can outgrow the window.
+/// Settings under which a pass is due every few requests.
 fn file(rng: &mut Rng) -> String {
     let summarizer = ["off", "off", "model", "fork"][rng.usize(0..4)];
     let style = match rng.u8(0..5) {
@@ -185,12 +183,13 @@ fn file(rng: &mut Rng) -> String {
          pin.user_tokens = 300\n\
          split.turn_clamp = [500, 2000]\n\
          [policy]\ntail_messages = {}\n{style}\n\
-         [clear]\nkeep_tool_uses = {}\nat_least = {}\n\
+         [clear]\nenabled = {}\nkeep_tool_uses = {}\nat_least = {}\n\
          [trim]\nenabled = {}\nmax_chars = 2000\n\
          [trim.tools.\"Bash\"]\nhead = 400\ntail = 600\n\
          [journal]\nlive_turns = {}\n\
          [summarizer]\nmode = \"{summarizer}\"\ndeadline = \"3s\"\ntimeout = \"3s\"\n",
         rng.usize(1..8),
+        rng.u8(0..4) > 0,
         rng.usize(0..4),
         [200, 1000][rng.usize(0..2)],
         rng.bool(),

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::super::native::Native;
+use super::super::opening::Opening;
 use super::super::overlay::{Change, Origin, Segment};
 use super::super::{split, stub};
 use super::{Evicted, Work, count, reference_of_span};
@@ -48,7 +49,7 @@ impl Work<'_> {
     /// Puts the API's own summary in the place of everything before the tail.
     pub(super) fn close_natively(&mut self, native: &Native) -> bool {
         let (to, hidden) = (native.to as usize, self.hidden_to());
-        if to <= hidden || !self.is_cut(to) {
+        if to <= hidden || !self.is_cut(to) || self.opening(to).is_some() {
             return false;
         }
         let role = |at: usize| self.conversation.message(at).map(|message| message.role);
@@ -87,7 +88,23 @@ impl Work<'_> {
 
     fn is_cut(&self, at: usize) -> bool {
         let manual = self.orders.manual_thinking;
-        at <= self.conversation.first_indispensable() && self.conversation.is_cut_point(at, manual)
+        let is_point = self.conversation.is_cut_point(at, manual) || self.opening(at).is_some();
+        at <= self.conversation.first_indispensable() && is_point
+    }
+
+    /// The opening of the turn, where a tail that starts here needs it.
+    fn opening(&self, at: usize) -> Option<Opening> {
+        let conversation = self.conversation;
+        let needs = self.orders.manual_thinking && !conversation.is_cut_point(at, true);
+        let opening = needs.then(|| Opening::of(conversation)).flatten()?;
+        opening.may_precede(conversation, at).then_some(opening)
+    }
+
+    /// What messages of ours weigh.
+    fn weighs(&self, messages: &[String]) -> i64 {
+        let (weight, bytes) = self.orders.text;
+        let length: u64 = messages.iter().map(|message| message.len() as u64).sum();
+        i64::try_from(length * weight / bytes.max(1)).unwrap_or(i64::MAX)
     }
 
     /// Hides old messages behind a notice: as many as it takes, and no more.
@@ -101,6 +118,11 @@ impl Work<'_> {
         let head: u64 = (0..conversation.head()).map(|at| self.weight(at)).sum();
         let ours = u64::try_from(self.segments).unwrap_or(0);
         let target = self.orders.hide_to.unwrap_or(0);
+        let carried = self.orders.manual_thinking.then(|| {
+            let opening = Opening::of(conversation)?;
+            u64::try_from(self.weighs(&opening.messages)).ok()
+        });
+        let ours = ours.saturating_add(carried.flatten().unwrap_or(0));
         let room = target.saturating_sub(head).saturating_sub(ours);
         let latest = split::latest(conversation, &self.weights, &points, &self.orders.split);
         let Some(cut) = split::cut(&points, &self.weights, hidden, room, latest) else {
@@ -169,8 +191,13 @@ impl Work<'_> {
         segments.push(segment);
         segments.sort_by_key(|segment| segment.from);
         self.overlay.cut = self.overlay.cut.max(to);
-        self.overlay.after.clear();
-        if role(self.overlay.cut as usize) == Some(Role::User) {
+        let cut = self.overlay.cut as usize;
+        let opening = self.opening(cut);
+        let carried = opening.map_or_else(Vec::new, |opening| opening.messages.into());
+        let went = self.weighs(self.overlay.carried());
+        self.segments = self.segments.saturating_add(self.weighs(&carried)) - went;
+        self.overlay.after = carried;
+        if role(cut) == Some(Role::User) {
             self.overlay.after.push(stub::AFTER.to_owned());
         }
         let (head, cut) = (self.overlay.head, self.overlay.cut);

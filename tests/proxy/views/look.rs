@@ -2,7 +2,8 @@
 //!
 //! This knows nothing of overlays. It compares what a client sent with what
 //! upstream got and accepts only what a view may do: a notice in place of old
-//! messages, a stub in place of an old result, thinking that is gone.
+//! messages, the opening of a turn that is cut inside, a stub in place of an old
+//! result, thinking that is gone.
 
 use longhaul::wire::body::{Body, Message, Role};
 use longhaul::wire::splice::{Splice, joined, splice};
@@ -85,7 +86,12 @@ pub fn explain(own: &[u8], sent: &[u8]) -> Result<Shape, String> {
             let is = |at: usize, text: &str| shown.get(at).is_some_and(|m| m.contains(text));
             let before = at > 0 && is(at - 1, "Understood. What follows stands for");
             let after = is(at + 1, "Noted. I continue from the messages");
-            (at - usize::from(before), at + 1 + usize::from(after))
+            let carried = is(at + 2, "is shown from a later point on");
+            if carried && !is_opening(&my_values, &shown_values[at + 1..at + 3]) {
+                return Err(format!("no turn opens like this: {}", shown[at + 1]));
+            }
+            let after = usize::from(after) + 2 * usize::from(carried);
+            (at - usize::from(before), at + 1 + after)
         }
     };
     if notice.is_some() && head != first && !mine[..head].join("").contains("compaction") {
@@ -121,6 +127,30 @@ pub fn explain(own: &[u8], sent: &[u8]) -> Result<Shape, String> {
         }
     }
     Ok(shape)
+}
+
+/// Whether these messages are how the last turn opens: a thought, one call, and
+/// a stub for its result.
+fn is_opening(own: &[Value], shown: &[Value]) -> bool {
+    let only_results = |blocks: &Vec<Value>| {
+        !blocks.is_empty() && blocks.iter().all(|b| b["type"] == "tool_result")
+    };
+    let blocks = |message: &Value| message.as_array().unwrap().clone();
+    let (said, answer) = (blocks(&shown[0]), blocks(&shown[1]));
+    let own: Vec<Vec<Value>> = own.iter().map(blocks).collect();
+    let opens = own.windows(3).any(|window| {
+        let first = window[1].first();
+        !only_results(&window[0])
+            && first == said.first()
+            && first.is_some_and(|block| block["type"] == "thinking")
+            && said.iter().all(|block| window[1].contains(block))
+            && only_results(&window[2])
+            && window[2]
+                .iter()
+                .any(|result| result["tool_use_id"] == answer[0]["tool_use_id"])
+    });
+    let call = said.last().map(|call| &call["id"]);
+    opens && answer.len() == 1 && call == Some(&answer[0]["tool_use_id"])
 }
 
 /// Compares everything but the messages; whether upstream is asked to drop.

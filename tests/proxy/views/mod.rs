@@ -14,6 +14,7 @@ mod figures;
 mod kinds;
 mod marks;
 mod odd;
+mod outgrown;
 mod passes;
 mod properties;
 mod races;
