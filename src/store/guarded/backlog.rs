@@ -15,6 +15,10 @@ use crate::store::{Commit, Committed, Memory, Moment, Store, StoreError};
 /// The most bytes that wait. Beyond it views stay as they are.
 const ROOM: usize = 256 << 20;
 
+/// How often something may be too slow, while the store answers, before it is
+/// given up: nothing else is done before it.
+const TRIES: u32 = 5;
+
 /// Something to be done again.
 #[derive(Clone)]
 pub(super) enum Deed {
@@ -43,6 +47,8 @@ pub(super) struct Backlog {
 #[derive(Default)]
 struct Kept {
     deeds: VecDeque<Arc<Deed>>,
+    /// How often the first was too slow.
+    tries: u32,
     bytes: usize,
     memory: Arc<Memory>,
 }
@@ -85,6 +91,15 @@ impl Backlog {
     /// Takes something in, if there is room.
     pub(super) fn push(&self, deed: Deed) -> Result<(), StoreError> {
         let mut kept = self.kept();
+        if let Deed::Learn(key, _) = &deed {
+            // Only the last word counts.
+            let same = |held: &Arc<Deed>| matches!(&**held, Deed::Learn(name, _) if name == key);
+            if let Some(at) = kept.deeds.iter().position(same)
+                && let Some(held) = kept.deeds.remove(at)
+            {
+                kept.bytes = kept.bytes.saturating_sub(held.bytes());
+            }
+        }
         let bytes = kept.bytes.saturating_add(deed.bytes());
         if bytes > ROOM {
             let why = "and there is no more room for what is done meanwhile";
@@ -105,15 +120,35 @@ impl Backlog {
             match again(store, &deed).await {
                 Ok(true) => done.kept += 1,
                 Ok(false) => done.lost += 1,
-                Err(StoreError::Failed(why)) => {
+                Err(error) if self.may_pass(&error) => return Err(error),
+                Err(why) => {
                     tracing::warn!("what was done while the store was away cannot be kept: {why}");
                     done.lost += 1;
                 }
-                Err(error) => return Err(error),
             }
             let mut kept = self.kept();
-            kept.deeds.pop_front();
-            kept.bytes = kept.bytes.saturating_sub(deed.bytes());
+            kept.tries = 0;
+            // Unless a newer word has taken its place meanwhile.
+            if kept
+                .deeds
+                .pop_front_if(|first| Arc::ptr_eq(first, &deed))
+                .is_some()
+            {
+                kept.bytes = kept.bytes.saturating_sub(deed.bytes());
+            }
+        }
+    }
+
+    /// Whether what is first may still be done later.
+    fn may_pass(&self, error: &StoreError) -> bool {
+        match error {
+            StoreError::Away(_) => true,
+            StoreError::Slow(_) => {
+                let mut kept = self.kept();
+                kept.tries += 1;
+                kept.tries < TRIES
+            }
+            StoreError::Failed(_) => false,
         }
     }
 
