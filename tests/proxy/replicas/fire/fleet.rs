@@ -7,10 +7,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use super::passes::{self, Pass};
 use crate::support::{Client, text};
 
 /// The usable window in tokens: small, so that sessions are compacted often.
 pub const BUDGET: u64 = 3_000;
+
+/// How long replicas may take to find their database again, and to do there what
+/// was done without it: the machine may be busy.
+const FOUND: Duration = Duration::from_mins(1);
 
 /// The replicas.
 pub struct Fleet {
@@ -53,6 +58,11 @@ impl Fleet {
             store: store.to_owned(),
             folder,
         }
+    }
+
+    /// The passes that all of them made, those that were killed too.
+    pub fn passes(&self) -> Vec<Pass> {
+        passes::read(&self.logs()).collect()
     }
 
     /// What all of them logged.
@@ -117,7 +127,7 @@ impl Fleet {
                 Some(text(&answer.body).contains("\"store\":\"ready\""))
             };
             while back() != Some(true) {
-                assert!(begun.elapsed() < Duration::from_mins(3), "not found again");
+                assert!(begun.elapsed() < FOUND, "not found again: {}", self.logs());
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
@@ -133,7 +143,8 @@ impl Replica {
             .args(["--store", store, "--data-dir"])
             .arg(folder.join(&name))
             .env("HOME", folder)
-            .env("LONGHAUL_LOG__LEVEL", "warn")
+            .env("LONGHAUL_LOG__LEVEL", "info")
+            .env("LONGHAUL_LOG__FORMAT", "json")
             // However busy the machine is, only a database that is gone is away.
             .env("LONGHAUL_STORE__TIMEOUT", "30s")
             .env("LONGHAUL_WINDOW__BUDGET", BUDGET.to_string())
