@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::passes::{self, Pass};
+use super::told::Told;
 use crate::support::{Client, text};
 
 /// The usable window in tokens: small, so that sessions are compacted often.
@@ -60,21 +60,26 @@ impl Fleet {
         }
     }
 
-    /// The passes that all of them made, those that were killed too.
-    pub fn passes(&self) -> Vec<Pass> {
-        passes::read(&self.logs()).collect()
+    /// What each of them told, those that were killed too.
+    pub fn told(&self) -> Vec<Told> {
+        self.each_log().map(|(_, said)| Told::read(&said)).collect()
     }
 
     /// What all of them logged.
     pub fn logs(&self) -> String {
+        let logs = self.each_log();
+        let logs = logs.map(|(path, said)| format!("{}\n{said}", path.display()));
+        logs.collect::<Vec<String>>().join("\n")
+    }
+
+    fn each_log(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
         let files = files.map(|file| file.unwrap().path());
         let logs = files.filter(|path| path.extension().is_some_and(|end| end == "log"));
-        let logs = logs.map(|path| {
+        logs.map(|path| {
             let said = std::fs::read_to_string(&path).unwrap();
-            format!("{}\n{said}", path.display())
-        });
-        logs.collect::<Vec<String>>().join("\n")
+            (path, said)
+        })
     }
 
     fn at(&self, place: usize) -> MutexGuard<'_, Replica> {

@@ -15,15 +15,17 @@ use longhaul::sim::{Entry, Kind};
 use serde_json::Value;
 
 use super::client::{Attempt, Session, now};
-use super::passes::Pass;
+use super::told::Told;
 use crate::views::cast::unmarked;
 
 /// How long before a kill a summary may have been asked for that died with it,
 /// in milliseconds.
 const FLIGHT: u64 = 20_000;
-/// How long what a replica began while the database was there may take to arrive
-/// upstream or in its log, in milliseconds, besides what the machine is late.
+/// How long may be between the last word of the database and what it allowed, in
+/// milliseconds, besides what the machine is late.
 const UNDER_WAY: u64 = 500;
+/// The same for what a replica knows itself.
+const AT_ONCE: u64 = 50;
 
 /// The database was away.
 #[derive(Debug, Clone, Copy)]
@@ -168,7 +170,7 @@ impl Judge {
         away.any(|outage| at > outage.gone + known && at < outage.until)
     }
 
-    pub fn verdict(&self, sessions: &[Session], passes: &[Pass]) -> Verdict {
+    pub fn verdict(&self, sessions: &[Session], told: &[Told]) -> Verdict {
         let mut verdict = Verdict::default();
         let mut before: HashMap<usize, (&Attempt, blake3::Hash)> = HashMap::new();
         let mut known: HashMap<usize, Vec<blake3::Hash>> = HashMap::new();
@@ -218,12 +220,7 @@ impl Judge {
             .count();
         verdict.longest = sessions.iter().map(|s| s.longest).max().unwrap();
         self.count_summaries(&mut verdict);
-        for pass in passes {
-            assert!(pass.away || !self.is_gone(pass.at), "without a database: {pass:?}");
-            assert!(!pass.away || pass.projected >= pass.hard_at, "there was room: {pass:?}");
-            verdict.passes_away += usize::from(pass.away);
-        }
-        assert!(passes.len() >= verdict.passes, "{} passes", passes.len());
+        self.count_told(&mut verdict, told);
         let found = self.away.iter().map(|outage| outage.found - outage.back);
         verdict.found_after = Duration::from_millis(found.max().unwrap_or(0));
         verdict
@@ -244,18 +241,41 @@ impl Judge {
         told.collect()
     }
 
+    /// Without a database no model is asked, and passes are made only where
+    /// nothing else is left.
+    fn count_told(&self, verdict: &mut Verdict, told: &[Told]) {
+        let mut asked = 0;
+        for told in told {
+            for pass in &told.passes {
+                let known = pass.away || !self.is_gone(pass.at);
+                assert!(known, "without a database: {pass:?}, {:?}", self.away);
+                let full = !pass.away || pass.projected >= pass.hard_at;
+                assert!(full, "there was room: {pass:?}");
+                verdict.passes_away += usize::from(pass.away);
+            }
+            for at in &told.asked {
+                let mut away = told.away.iter();
+                let knew =
+                    away.any(|(since, until)| *at > since + AT_ONCE + self.late && at < until);
+                let late = self.late;
+                assert!(
+                    !knew && !self.is_gone(*at),
+                    "a model was asked at {at}, late {late}: {:?}, {:?}",
+                    told.away,
+                    self.away
+                );
+            }
+            asked += told.asked.len();
+        }
+        assert!(asked >= verdict.summaries, "{asked}");
+        let passes: usize = told.iter().map(|told| told.passes.len()).sum();
+        assert!(passes >= verdict.passes, "{passes}");
+    }
+
     fn count_summaries(&self, verdict: &mut Verdict) {
         let mut first: HashMap<blake3::Hash, u64> = HashMap::new();
         for summary in &self.summaries {
             verdict.summaries += 1;
-            assert!(
-                !self.is_gone(summary.at),
-                "{} was summed up without a database, at {}, late {}: {:?}",
-                summary.span,
-                summary.at,
-                self.late,
-                self.away
-            );
             let Some(earlier) = first.insert(summary.digest, summary.at) else {
                 continue;
             };

@@ -8,12 +8,12 @@
 //! the histories: see `judge`.
 //!
 //! While the database is away no model is asked and passes are made only where
-//! nothing else is left, which the replicas tell: see `passes`.
+//! nothing else is left, which the replicas tell: see `told`.
 
 mod client;
 mod fleet;
 mod judge;
-mod passes;
+mod told;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -112,7 +112,7 @@ fn killed_replicas_and_a_lost_database_cost_no_answer_no_overlay_and_no_second_s
     let took = begun.elapsed();
     let mut judge = judge.into_inner().unwrap();
     judge.see(upstream.sim.take_entries());
-    let verdict = std::panic::catch_unwind(|| judge.verdict(&sessions, &fleet.passes()));
+    let verdict = std::panic::catch_unwind(|| judge.verdict(&sessions, &fleet.told()));
     let verdict = verdict.unwrap_or_else(|_| panic!("{}", fleet.logs()));
     println!(
         "replicas: {whole} requests of {} sessions in {:.0} s, {} kills, {} stops of the database; {verdict}",

@@ -1,7 +1,8 @@
-//! Passes, as the replicas themselves tell of them in their logs.
+//! What the replicas themselves tell in their logs.
 //!
 //! Only a replica knows how large a view was about to be when it made a pass,
-//! and whether it knew that its database was away: an answer tells neither.
+//! when it asked a model, and from when to when it knew that its database was
+//! away: neither an answer nor what upstream gets tells that.
 
 use serde_json::Value;
 
@@ -18,19 +19,46 @@ pub struct Pass {
     pub away: bool,
 }
 
-/// The passes in a log.
-pub fn read(log: &str) -> impl Iterator<Item = Pass> {
-    log.lines().filter_map(|line| {
+/// What one replica told.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub passes: Vec<Pass>,
+    /// When it asked a model for a summary, or for a part of one.
+    pub asked: Vec<u64>,
+    /// When it knew that its database was away: since when, and until when.
+    pub away: Vec<(u64, u64)>,
+}
+
+impl Told {
+    /// Reads a log.
+    pub fn read(log: &str) -> Self {
+        let mut told = Self::default();
         // The last line of one that was killed may be broken off.
-        let line: Value = serde_json::from_str(line).ok()?;
+        let lines = log
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        for line in lines {
+            told.hear(&line);
+        }
+        told
+    }
+
+    fn hear(&mut self, line: &Value) {
         let number = |name: &str| line[name].as_u64().unwrap();
-        (line["message"] == "a pass").then(|| Pass {
-            at: moment(line["timestamp"].as_str().unwrap()),
-            projected: number("projected"),
-            hard_at: number("hard_at"),
-            away: line["store_is_away"].as_bool().unwrap(),
-        })
-    })
+        let at = moment(line["timestamp"].as_str().unwrap());
+        match line["message"].as_str().unwrap() {
+            "a pass" => self.passes.push(Pass {
+                at,
+                projected: number("projected"),
+                hard_at: number("hard_at"),
+                away: line["store_is_away"].as_bool().unwrap(),
+            }),
+            "a model is asked for a summary" => self.asked.push(at),
+            said if said.starts_with("the store is away") => self.away.push((at, u64::MAX)),
+            said if said.starts_with("the store is back") => self.away.last_mut().unwrap().1 = at,
+            _ => {}
+        }
+    }
 }
 
 /// A moment as logs write it, such as `2026-11-17T10:15:16.123456Z`, in
