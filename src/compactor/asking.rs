@@ -227,6 +227,11 @@ impl Compactor {
         if within.is_zero() {
             return Err(Failure::Timeout.into());
         }
+        if self.store.is_away() {
+            // What was begun ends, but nothing more is begun.
+            return Err(Failure::Shut.into());
+        }
+        tracing::info!(model, "a model is asked for a summary");
         let said = self.client.call(call, within).await.inspect_err(|error| {
             tracing::debug!(model, %error, "a call for a summary failed");
             if let CallError::Refused {

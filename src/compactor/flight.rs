@@ -54,7 +54,7 @@ impl Compactor {
             return Ok(Finished::clone(&finished));
         }
         let finished = tokio::select! {
-            finished = self.fly_alone(errand, until) => finished?,
+            finished = self.fly_alone(errand, turn, until) => finished?,
             never = turn.keep() => never,
         };
         Ok(self.keep(errand, finished).await)
@@ -64,6 +64,7 @@ impl Compactor {
     async fn fly_alone(
         self: &Arc<Self>,
         errand: &Arc<Errand>,
+        turn: &Turn,
         until: Instant,
     ) -> Result<Finished, Failure> {
         let large = errand.bytes.len() >= LARGE;
@@ -72,7 +73,7 @@ impl Compactor {
             None => None,
         };
         let begun = Instant::now();
-        let leave = self.leave(errand, self.way(errand)).await;
+        let leave = self.leave(errand, turn, self.way(errand)).await;
         let (mut way, mut leave) = leave.ok_or(Failure::Shut)?;
         let outcome = self.attempts(errand, &mut way, &mut leave, until).await;
         self.came_of(leave, outcome.as_ref().err().copied());
@@ -85,14 +86,15 @@ impl Compactor {
     }
 
     /// The way, or the one to fall back on, whichever may be asked.
-    async fn leave(&self, errand: &Errand, way: Way) -> Option<(Way, Leave)> {
+    async fn leave(&self, errand: &Errand, turn: &Turn, way: Way) -> Option<(Way, Leave)> {
         let fallback = self.fallback(errand, &way);
         let ways = std::iter::once(way).chain(fallback);
         let ways: Vec<(Gate, Way)> = ways.map(|way| (self.gate(errand, &way), way)).collect();
         let gates: Vec<Gate> = ways.iter().map(|(gate, _)| *gate).collect();
         self.hear(&gates).await;
-        if self.store.is_away() {
-            // What it is to be stored in has gone meanwhile.
+        if !turn.holds().await {
+            // What it is to be stored in has gone meanwhile, or somebody else is
+            // at it.
             return None;
         }
         let leave = ways.into_iter().find_map(|(gate, way)| {

@@ -73,6 +73,16 @@ impl Turn {
         Ok(!elsewhere)
     }
 
+    /// Whether it is still had, to be asked before a model is: that it was had a
+    /// moment ago does not mean that the store is still there to take what comes
+    /// of it.
+    pub(super) async fn holds(&self) -> bool {
+        match self.store.lease(&self.name, self.holder, LEASE).await {
+            Ok(held) => held,
+            Err(_) => !self.store.is_away(),
+        }
+    }
+
     /// Keeps the turn, for as long as this is waited for.
     pub(super) async fn keep(&self) -> ! {
         loop {

@@ -1,14 +1,14 @@
 //! The answer on its way to the client: untouched, and observed.
 //!
-//! Frames go out as they come in; the observer sees each one afterwards. One
-//! thing may be put in: what was cleared for a client that asked for it. The
-//! client's pace is upstream's pace, because a frame is fetched only when the
+//! Frames go out as they come in; the observer sees each one afterwards. Only
+//! the first may have to wait, until every replica can know of it. One thing may
+//! be put in: what was cleared for a client that asked for it. The client's pace is upstream's pace, because a frame is fetched only when the
 //! last one was taken. An answer that breaks off upstream breaks off for the
 //! client too, never with a proper end. However it ends, also by the client's
 //! going away, the outcome is reported exactly once.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::line::Flight;
 use crate::upstream::{ResponseBody, reason};
+use crate::views::observe::Sealing;
 use crate::wire::observe::Observer;
 use crate::wire::reply::Reply;
 use crate::wire::rewrite::Rewriter;
@@ -63,8 +64,9 @@ pub enum Broken {
 
 /// Who is told of an answer.
 pub trait Witness: Unpin {
-    /// Its first bytes have come; this is what they said.
-    fn began(&mut self, reply: &Reply);
+    /// Its first bytes have come; this is what they said. They go on when what
+    /// is returned has ended.
+    fn began(&mut self, reply: &Reply) -> Option<Sealing>;
 
     /// It has ended.
     fn ended(self, outcome: Outcome);
@@ -81,6 +83,9 @@ pub struct Relay<W: Witness> {
     flight: Option<Flight>,
     broken: Option<(Broken, u64)>,
     begun: bool,
+    /// What the first frame waits for, and the frame.
+    sealing: Option<Sealing>,
+    first: Option<Frame<Bytes>>,
     rewriter: Option<Rewriter>,
     /// What follows when all that was held has gone out.
     trailers: Option<Frame<Bytes>>,
@@ -110,6 +115,8 @@ impl<W: Witness> Relay<W> {
             flight,
             broken: None,
             begun: false,
+            sealing: None,
+            first: None,
             rewriter: None,
             trailers: None,
             is_over: false,
@@ -176,7 +183,7 @@ impl<W: Witness> Relay<W> {
             if !std::mem::replace(&mut self.begun, true)
                 && let Some(witness) = &mut self.witness
             {
-                witness.began(observer.reply());
+                self.sealing = witness.began(observer.reply());
             }
         }
     }
@@ -219,6 +226,13 @@ impl<W: Witness> Body for Relay<W> {
             return Poll::Ready(Some(Ok(trailers)));
         }
         while !this.is_over {
+            if let Some(sealing) = &mut this.sealing {
+                ready!(sealing.as_mut().poll(context));
+                this.sealing = None;
+            }
+            if let Some(first) = this.first.take() {
+                return Poll::Ready(Some(Ok(first)));
+            }
             let broken = match Pin::new(&mut this.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Some(data) = frame.data_ref() {
@@ -226,6 +240,14 @@ impl<W: Witness> Body for Relay<W> {
                     }
                     this.last = Instant::now();
                     match this.rewrite(frame) {
+                        Ok(frame) if this.sealing.is_some() => {
+                            this.first = frame;
+                            if this.body.is_end_stream() {
+                                // Its figures go with the seal.
+                                this.finish(Ended::Whole);
+                            }
+                            continue;
+                        }
                         Ok(Some(frame)) => return Poll::Ready(Some(Ok(frame))),
                         Ok(None) => continue,
                         Err(broken) => broken,
@@ -251,7 +273,7 @@ impl<W: Witness> Body for Relay<W> {
     }
 
     fn is_end_stream(&self) -> bool {
-        let holds = self.rewriter.is_some() || self.trailers.is_some();
+        let holds = self.rewriter.is_some() || self.trailers.is_some() || self.first.is_some();
         self.broken.is_none() && !holds && self.body.is_end_stream()
     }
 

@@ -14,7 +14,7 @@ use super::exchange::{Route, Shared};
 use super::relay::{Ended, Outcome, Witness};
 use super::respond::Failure;
 use crate::metrics::Phase;
-use crate::views::observe::Sent;
+use crate::views::observe::{Sealing, Sent};
 use crate::wire::reply::Reply;
 
 /// A new id for a request.
@@ -174,10 +174,9 @@ pub struct Telling {
 }
 
 impl Witness for Telling {
-    fn began(&mut self, reply: &Reply) {
-        if let (true, Some(sent)) = (self.status.is_success(), &mut self.sent) {
-            self.story.shared.views.began(sent, reply);
-        }
+    fn began(&mut self, reply: &Reply) -> Option<Sealing> {
+        let sent = self.sent.as_mut().filter(|_| self.status.is_success())?;
+        self.story.shared.views.began(sent, reply)
     }
 
     fn ended(mut self, outcome: Outcome) {

@@ -247,6 +247,13 @@ pub trait Store: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
+    /// Whether others may be asked about the same conversations within
+    /// milliseconds. What must not be done twice is then written before anybody
+    /// can act on it; for a store of one process its memory is enough.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Whether what it is to share or to outlast this process is out of reach at
     /// the moment: what can wait should.
     fn is_away(&self) -> bool {

@@ -207,7 +207,11 @@ async fn work(shared: &Shared, rounds: &watch::Sender<Round>) {
             tracing::warn!("figures are not written yet: {failure}");
         }
         rounds.send_replace(Round { asked, failure });
-        if shared.waiting().ending {
+        let is_over = {
+            let waiting = shared.waiting();
+            waiting.ending && (failed || waiting.pending.len() == 0)
+        };
+        if is_over {
             return;
         }
         if failed {
@@ -215,7 +219,7 @@ async fn work(shared: &Shared, rounds: &watch::Sender<Round>) {
         }
         let waiting = shared.waiting();
         // Who asked while this round was under way has not been heard.
-        if waiting.asked > asked {
+        if waiting.asked > asked || waiting.ending {
             shared.hurry();
         } else if waiting.pending.len() > 0 {
             shared.wake.notify_one();
@@ -223,12 +227,16 @@ async fn work(shared: &Shared, rounds: &watch::Sender<Round>) {
     }
 }
 
+/// Writes what there is by now, and not what comes in meanwhile: else whoever
+/// waits for it would wait for as long as others have something to write.
 async fn write(shared: &Shared) -> Result<(), StoreError> {
-    loop {
+    let mut left = shared.waiting().pending.len();
+    while left > 0 {
         let batch = shared.waiting().pending.begin(BATCH);
         if batch.is_empty() {
-            return Ok(());
+            break;
         }
+        left = left.saturating_sub(batch.len());
         let begun = Instant::now();
         let written = shared.store.record(&batch).await;
         (shared.witness)(begun.elapsed(), written.is_err());
@@ -247,6 +255,7 @@ async fn write(shared: &Shared) -> Result<(), StoreError> {
                 };
                 for mark in lost.into_iter().filter_map(beside) {
                     waiting.pending.push(mark);
+                    left += 1;
                 }
             }
             Err(error) => {
@@ -255,4 +264,5 @@ async fn write(shared: &Shared) -> Result<(), StoreError> {
             }
         }
     }
+    Ok(())
 }

@@ -2,10 +2,16 @@
 //!
 //! As soon as a reply begins to stream the plan stands for ever, and the usage
 //! it reports is worth keeping; the rest follows at its end. None of this is
-//! waited for. A reply may take minutes, so of the request only what is to be
-//! remembered is kept meanwhile, and none of its bytes.
+//! waited for, but for one thing: where replicas share the store, that the plan
+//! stands is written before the client sees anything of the reply. Else another
+//! replica, asked the same a moment later, could still make a plan of its own.
+//! A reply may take minutes, so of the request only what is to be remembered is
+//! kept meanwhile, and none of its bytes.
+
+use std::pin::Pin;
 
 use http::{HeaderMap, StatusCode};
+use tokio::time::timeout;
 
 use super::Views;
 use super::learned::Quirk;
@@ -26,6 +32,9 @@ use crate::wire::report::Report;
 /// How many calls of a reply are kept to tell it.
 const FINGERPRINT: usize = 4;
 
+/// What has to happen before anything of a reply goes out.
+pub type Sealing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A request that was sent.
 pub struct Sent {
     row: Option<MarkRow>,
@@ -34,6 +43,8 @@ pub struct Sent {
     at: Option<Swift>,
     parent: Option<Swift>,
     remembers: bool,
+    /// The plan stood before this request.
+    settled: bool,
     estimate: u64,
     anchor: Option<Anchor>,
     lessons: Vec<Quirk>,
@@ -76,6 +87,7 @@ impl From<Prepared> for Sent {
             at: recognised.swifts.last().copied(),
             parent: parent.copied(),
             remembers: prepared.remembers,
+            settled: prepared.settled && !prepared.refused,
             estimate: prepared.sent.tokens,
             report: report(&prepared),
             breaker: Views::breaker_word(&prepared),
@@ -157,12 +169,22 @@ impl Views {
         }
     }
 
-    /// A reply has begun: the plan stands.
-    pub fn began(&self, sent: &mut Sent, reply: &Reply) {
+    /// A reply has begun: the plan stands. What is returned ends when every
+    /// replica can know that, or when that has taken too long.
+    pub fn began(&self, sent: &mut Sent, reply: &Reply) -> Option<Sealing> {
         for quirk in std::mem::take(&mut sent.lessons) {
             self.note(self.learned.shown(quirk, &sent.model));
         }
         self.keep(sent, reply);
+        let tells = sent.remembers && !sent.settled && self.store.is_shared();
+        if !tells || self.store.is_away() {
+            return None;
+        }
+        let (writer, patience) = (self.writer.clone(), self.config.store.timeout);
+        Some(Box::pin(async move {
+            // The writer itself says what goes wrong, and tries again.
+            let _ = timeout(patience, writer.flush()).await;
+        }))
     }
 
     /// A reply has ended, whole or not.

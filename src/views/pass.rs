@@ -19,7 +19,7 @@ use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;
 use crate::engine::measure;
 use crate::engine::passed::Passed;
-use crate::engine::policy::{Ask, Decision, Urge};
+use crate::engine::policy::{Ask, Decision, Rest, Urge};
 use crate::engine::reduce::Freed;
 use crate::engine::span;
 use crate::store::{Commit, Committed, MarkRow, StoreError};
@@ -140,13 +140,14 @@ impl Views {
         };
         let summary = of(&checked);
         let kept = self.archive(prepared, &checked.draft.evicted, summary.as_deref());
-        let Err(fault) = kept.await else {
-            return Ok(Some((checked, summary)));
+        let kept = kept.await;
+        // The store may have gone over it.
+        let urge = self.situation(prepared, asked).urge();
+        let Err(fault) = kept else {
+            let waits = self.store.is_away() && urge == Err(Rest::Waits);
+            return Ok((!waits).then_some((checked, summary)));
         };
-        let must = matches!(
-            self.situation(prepared, asked).urge(),
-            Ok((_, Urge::Must(_)))
-        );
+        let must = matches!(urge, Ok((_, Urge::Must(_))));
         if !must {
             return Err(Fault::Unrecorded(Box::new(fault)));
         }
@@ -195,9 +196,13 @@ impl Views {
             && !self.learned.has(Quirk::NoDrop, model);
         if let Decision::Pass(pass) = &checked.decision {
             figures.course.passed(checked.tokens <= self.floor(model));
+            let situation = self.situation(prepared, None);
             tracing::info!(
                 session = %prepared.lineage,
                 trigger = pass.trigger.label(),
+                projected = situation.projected(),
+                hard_at = situation.watermarks.hard_at,
+                store_is_away = situation.waits,
                 numbers = ?pass.numbers,
                 thrash = pass.thrash,
                 tokens = checked.tokens,

@@ -107,6 +107,8 @@ pub struct Prepared {
     pub(super) instructions: Option<String>,
     /// Whether it may be remembered.
     pub(super) remembers: bool,
+    /// This very history was answered before, by the plan it has.
+    pub(super) settled: bool,
     /// Tokens of the history, and of the view.
     pub(super) original: Measured,
     pub(super) sent: Measured,
@@ -204,11 +206,8 @@ impl Views {
         let mut prepared = self
             .take_over(recognised, standing.as_ref(), asked, begun)
             .await?;
-        let settled = standing
-            .as_ref()
-            .is_some_and(|s| s.sealed && s.messages == prepared.recognised.len());
         match (prepared.recognised.treatment, asked.wish) {
-            (Treatment::Ordinary, _) if settled => {}
+            (Treatment::Ordinary, _) if prepared.settled => {}
             (Treatment::Ordinary, Wish::Off) if prepared.overlay.is_some() => {
                 self.reset(&mut prepared).await?;
             }

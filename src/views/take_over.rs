@@ -73,6 +73,7 @@ impl Views {
             figures,
             view: None,
         };
+        let settled = standing.is_some_and(|s| s.sealed && s.messages == recognised.len());
         let forked = match standing {
             Some(standing) => self.is_forked(&recognised, standing).await,
             None => false,
@@ -115,6 +116,7 @@ impl Views {
             sender: asked.sender.clone(),
             instructions: asked.instructions.clone(),
             remembers: !asked.counts,
+            settled,
             original,
             sent,
             anchor,

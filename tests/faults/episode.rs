@@ -38,7 +38,6 @@ pub fn live(seed: u64) -> (Tally, Vec<String>) {
     let entries = world.entries();
     let mut judge = Judge::new(&world.moments, &entries);
     judge.wrong = wrong;
-    judge.shared = plan.replicas > 1;
     for agent in &agents {
         judge.agent(agent);
     }

@@ -50,9 +50,6 @@ pub struct Judge<'a> {
     pub entries: HashMap<&'a str, Vec<&'a Entry>>,
     pub tally: Tally,
     pub wrong: Vec<String>,
-    /// Several proxies share the store. What one has just sent, another that is
-    /// asked the same within milliseconds may not have heard of.
-    pub shared: bool,
     /// Models of which it is known that they enforce what thinking is bound to.
     learned: BTreeSet<&'static str>,
 }
@@ -82,7 +79,6 @@ impl<'a> Judge<'a> {
             entries: by_tag,
             tally: Tally::default(),
             wrong: Vec::new(),
-            shared: false,
             learned: BTreeSet::new(),
         }
     }
@@ -303,7 +299,7 @@ impl<'a> Judge<'a> {
         let same = earlier.attempt.own == attempt.own && earlier.attempt.tag != attempt.tag;
         let begun = earlier.attempt.answer();
         let begun = begun.is_some_and(|answer| answer.status() == 200 && !answer.body.is_empty());
-        if same && begun && !forgot && !self.shared && earlier.bytes != bytes {
+        if same && begun && !forgot && earlier.bytes != bytes {
             let what = format!(
                 "invariant 1: asked again, after {}, it is another view:\n{}\n{}",
                 earlier.attempt.tag,

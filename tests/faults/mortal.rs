@@ -135,6 +135,10 @@ impl Store for Mortal {
     fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {
         self.read(self.inner.release(name, holder))
     }
+    /// By the proxies beside this one.
+    fn is_shared(&self) -> bool {
+        true
+    }
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         self.read(self.inner.collect(keep))
     }

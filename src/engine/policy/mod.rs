@@ -167,7 +167,7 @@ pub enum Urge {
 
 impl Situation {
     /// Tokens the conversation is about to have.
-    fn projected(&self) -> u64 {
+    pub fn projected(&self) -> u64 {
         self.size.saturating_add(self.expected)
     }
 

@@ -2,9 +2,12 @@
 //!
 //! Beside the list stands a memory in which it has been done, so that it can be
 //! asked about. Both end together, when all of it has been done again in the
-//! store.
+//! store. Requests go on meanwhile and add to it, so it must be done faster than
+//! it comes in: several conversations at once, each in its own order, and what
+//! overlays leave out before the overlays.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::bound;
@@ -15,6 +18,10 @@ use crate::store::{Commit, Committed, Memory, Moment, Store, StoreError};
 /// The most bytes that wait. Beyond it views stay as they are.
 const ROOM: usize = 256 << 20;
 
+/// How often something may be too slow, while the store answers, before it is
+/// given up: the store is not used again before all is done.
+const TRIES: u32 = 5;
+
 /// Something to be done again.
 #[derive(Clone)]
 pub(super) enum Deed {
@@ -23,6 +30,13 @@ pub(super) enum Deed {
     Blobs(Vec<(BlobId, Vec<u8>)>, Moment),
     Learn(String, String),
     Archive(Box<(Trace, Archive, Moment)>),
+}
+
+/// A deed on the list.
+struct Item {
+    deed: Deed,
+    /// How often it was too slow, or failed.
+    tries: AtomicU32,
 }
 
 /// What came of doing it again.
@@ -42,12 +56,23 @@ pub(super) struct Backlog {
 
 #[derive(Default)]
 struct Kept {
-    deeds: VecDeque<Arc<Deed>>,
+    deeds: VecDeque<Arc<Item>>,
     bytes: usize,
     memory: Arc<Memory>,
 }
 
 impl Deed {
+    /// What belongs together is done in order.
+    fn lane(&self) -> u8 {
+        let name: &[u8] = match self {
+            Self::Commit(commit) => commit.mark.lineage.as_bytes(),
+            Self::Archive(kept) => kept.0.lineage.as_bytes(),
+            Self::Segment(id, ..) => id.as_bytes(),
+            Self::Blobs(..) | Self::Learn(..) => &[],
+        };
+        name.first().map_or(0, |byte| byte % 4)
+    }
+
     fn bytes(&self) -> usize {
         // Twice: it stands in the memory too.
         2 * match self {
@@ -64,6 +89,14 @@ impl Deed {
                 let messages = archive.messages.iter().map(|kept| kept.parts.len() + 100);
                 blobs.chain(messages).sum()
             }
+        }
+    }
+}
+
+impl Kept {
+    fn remove(&mut self, at: usize) {
+        if let Some(gone) = self.deeds.remove(at) {
+            self.bytes = self.bytes.saturating_sub(gone.deed.bytes());
         }
     }
 }
@@ -85,36 +118,83 @@ impl Backlog {
     /// Takes something in, if there is room.
     pub(super) fn push(&self, deed: Deed) -> Result<(), StoreError> {
         let mut kept = self.kept();
+        if let Deed::Learn(key, _) = &deed {
+            // Only the last word counts.
+            let same = |held: &Arc<Item>| matches!(&held.deed, Deed::Learn(name, _) if name == key);
+            if let Some(at) = kept.deeds.iter().position(same) {
+                kept.remove(at);
+            }
+        }
         let bytes = kept.bytes.saturating_add(deed.bytes());
         if bytes > ROOM {
             let why = "and there is no more room for what is done meanwhile";
             return Err(StoreError::Away(why.to_owned()));
         }
         kept.bytes = bytes;
-        kept.deeds.push_back(Arc::new(deed));
+        kept.deeds.push_back(Arc::new(Item {
+            deed,
+            tries: AtomicU32::new(0),
+        }));
         Ok(())
     }
 
-    /// Does everything again, the oldest first; what is done is forgotten.
+    /// Does everything again; what is done is forgotten.
     pub(super) async fn replay(&self, store: &dyn Store) -> Result<Replayed, StoreError> {
         let mut done = Replayed::default();
         loop {
-            let Some(deed) = self.kept().deeds.front().cloned() else {
+            let deeds: Vec<Arc<Item>> = self.kept().deeds.iter().cloned().collect();
+            if deeds.is_empty() {
                 return Ok(done);
-            };
-            match again(store, &deed).await {
+            }
+            let is_commit = |item: &&Arc<Item>| matches!(item.deed, Deed::Commit(_));
+            let (commits, first): (Vec<_>, Vec<_>) = deeds.iter().partition(is_commit);
+            for part in [first, commits] {
+                let lane = |number| self.lane(store, &part, number);
+                let (a, b, c, d) = tokio::join!(lane(0), lane(1), lane(2), lane(3));
+                for lane in [a, b, c, d] {
+                    let Replayed { kept, lost } = lane?;
+                    done.kept += kept;
+                    done.lost += lost;
+                }
+            }
+        }
+    }
+
+    /// Does again what belongs to a lane, the oldest first.
+    async fn lane(
+        &self,
+        store: &dyn Store,
+        deeds: &[&Arc<Item>],
+        number: u8,
+    ) -> Result<Replayed, StoreError> {
+        let mut done = Replayed::default();
+        for item in deeds.iter().filter(|item| item.deed.lane() == number) {
+            match again(store, &item.deed).await {
                 Ok(true) => done.kept += 1,
                 Ok(false) => done.lost += 1,
-                Err(StoreError::Failed(why)) => {
-                    tracing::warn!("what was done while the store was away cannot be kept: {why}");
+                Err(error @ StoreError::Away(_)) => return Err(error),
+                Err(error) => {
+                    let tries = item.tries.fetch_add(1, Ordering::Relaxed) + 1;
+                    match error {
+                        StoreError::Slow(_) if tries < TRIES => return Err(error),
+                        // It may need what is done in another lane.
+                        StoreError::Failed(_) if tries == 1 => continue,
+                        _ => {}
+                    }
+                    tracing::warn!(
+                        "what was done while the store was away cannot be kept: {error}"
+                    );
                     done.lost += 1;
                 }
-                Err(error) => return Err(error),
             }
             let mut kept = self.kept();
-            kept.deeds.pop_front();
-            kept.bytes = kept.bytes.saturating_sub(deed.bytes());
+            let at = kept.deeds.iter().position(|held| Arc::ptr_eq(held, item));
+            // Unless a newer word has taken its place meanwhile.
+            if let Some(at) = at {
+                kept.remove(at);
+            }
         }
+        Ok(done)
     }
 
     /// Ends, if nothing is left to be done; nothing comes in between.

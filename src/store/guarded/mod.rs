@@ -137,6 +137,7 @@ impl Shared {
     async fn recover(&self) {
         let begun = Instant::now();
         let mut pause = FIRST;
+        let (mut kept, mut lost) = (0, 0);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -147,21 +148,25 @@ impl Shared {
             if self.inner.marks(&nowhere).await.is_err() {
                 continue;
             }
-            let Ok(done) = self.backlog.replay(&*self.inner).await else {
-                continue;
-            };
-            let back = || {
-                self.slow.store(0, Ordering::Relaxed);
-                self.away.store(false, Ordering::SeqCst);
-            };
-            if self.backlog.ends(back) {
-                tracing::info!(
-                    away = ?begun.elapsed(),
-                    kept = done.kept,
-                    lost = done.lost,
-                    "the store is back, and has what was done meanwhile"
-                );
-                return;
+            // What comes in meanwhile follows without a pause: else requests that
+            // go on could always be ahead.
+            while let Ok(done) = self.backlog.replay(&*self.inner).await {
+                kept += done.kept;
+                lost += done.lost;
+                let back = || {
+                    self.slow.store(0, Ordering::Relaxed);
+                    self.away.store(false, Ordering::SeqCst);
+                };
+                if self.backlog.ends(back) {
+                    let away = begun.elapsed();
+                    tracing::warn!(
+                        ?away,
+                        kept,
+                        lost,
+                        "the store is back, and has what was done meanwhile"
+                    );
+                    return;
+                }
             }
         }
     }
@@ -296,6 +301,10 @@ impl Store for Guarded {
 
     fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {
         Box::pin(self.ask(self.inner().release(name, holder)))
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner().is_shared()
     }
 
     fn is_away(&self) -> bool {

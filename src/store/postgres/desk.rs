@@ -21,6 +21,10 @@ use super::trouble::Trouble;
 /// How long it may take to connect, while those who wanted to may have given up.
 const CONNECTING: Duration = Duration::from_secs(5);
 
+/// How long the tables may take to be made or renewed, the wait for another
+/// replica that is at it included.
+const MIGRATING: Duration = Duration::from_mins(2);
+
 /// How long an answer may be late before its connection is given up. The
 /// database itself stops working on it when the time is over.
 const LATE: Duration = Duration::from_secs(1);
@@ -122,9 +126,12 @@ impl Desk {
         let connecting = timeout(CONNECTING, self.connect()).await;
         let mut connection = connecting.unwrap_or(Err(Trouble::Silent))?;
         let first = &mut connection;
-        self.ready
-            .get_or_try_init(move || schema::migrate(first))
-            .await?;
+        // Whoever comes second waits for this one: it must not wait for ever.
+        let migrate = async move || {
+            let migrated = timeout(MIGRATING, schema::migrate(first)).await;
+            migrated.unwrap_or(Err(Trouble::Silent))
+        };
+        self.ready.get_or_try_init(migrate).await?;
         Ok((connection, false))
     }
 

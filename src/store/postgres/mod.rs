@@ -118,6 +118,10 @@ impl Store for PostgresStore {
         Box::pin(self.give_back_lease(name, holder))
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         Box::pin(self.tidy(keep))
     }

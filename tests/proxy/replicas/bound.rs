@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::{replicas, shared};
 use crate::support::{Answer, eventually, simulated::Simulated};
 use crate::views::agent::Agent;
-use crate::views::cast::{BOUND, NOW, all_answered, continues, messages, shown, stubs, worked};
+use crate::views::cast::{
+    BOUND, NOW, all_answered, continues, messages, same, shown, stubs, worked,
+};
 
 fn call() -> Reply {
     let call = Reply::call("Bash", &json!({"command": "make"}));
@@ -68,4 +70,34 @@ fn taken(agent: &Agent, answer: &Answer) -> Agent {
         .history
         .push(json!({"role": "assistant", "content": reply["content"]}));
     agent
+}
+
+/// Where replicas share a database: the others know of a reply before its client
+/// does. Whoever is asked the same at once, even to make it smaller, sends the
+/// same.
+#[test]
+fn what_was_answered_is_sent_again_by_the_same_view_from_any_replica() {
+    let mut shared = shared();
+    let Some((folder, file)) = shared.pop().filter(|(_, file)| !file.is_empty()) else {
+        return;
+    };
+    let upstream = Simulated::start(Options::default());
+    let file = format!("{file}store.timeout = \"20s\"\n");
+    let proxies = replicas(3, &upstream, &folder, &file);
+    let mut agent = worked(&upstream, &proxies[0], BOUND);
+    for round in 0..6 {
+        agent.user("Go on.");
+        upstream.sim.push_reply(call());
+        let answer = agent.send(&proxies[round % 3], "");
+        let sent = upstream.last().body.unwrap();
+        for other in 1..3 {
+            upstream.sim.push_reply(call());
+            agent.send(&proxies[(round + other) % 3], NOW);
+            let what = format!("round {round}, replica {other} after it");
+            same(&upstream.last().body.unwrap(), &sent, &what);
+        }
+        agent = taken(&agent, &answer);
+        agent.results(200);
+    }
+    assert!(all_answered(&upstream));
 }

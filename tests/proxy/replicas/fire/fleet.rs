@@ -2,15 +2,20 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use super::told::Told;
 use crate::support::{Client, text};
 
 /// The usable window in tokens: small, so that sessions are compacted often.
 pub const BUDGET: u64 = 3_000;
+
+/// How long replicas may take to find their database again, and to do there what
+/// was done without it: the machine may be busy.
+const FOUND: Duration = Duration::from_mins(1);
 
 /// The replicas.
 pub struct Fleet {
@@ -55,16 +60,26 @@ impl Fleet {
         }
     }
 
+    /// What each of them told, those that were killed too.
+    pub fn told(&self) -> Vec<Told> {
+        self.each_log().map(|(_, said)| Told::read(&said)).collect()
+    }
+
     /// What all of them logged.
     pub fn logs(&self) -> String {
+        let logs = self.each_log();
+        let logs = logs.map(|(path, said)| format!("{}\n{said}", path.display()));
+        logs.collect::<Vec<String>>().join("\n")
+    }
+
+    fn each_log(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
         let files = files.map(|file| file.unwrap().path());
         let logs = files.filter(|path| path.extension().is_some_and(|end| end == "log"));
-        let logs = logs.map(|path| {
+        logs.map(|path| {
             let said = std::fs::read_to_string(&path).unwrap();
-            format!("{}\n{said}", path.display())
-        });
-        logs.collect::<Vec<String>>().join("\n")
+            (path, said)
+        })
     }
 
     fn at(&self, place: usize) -> MutexGuard<'_, Replica> {
@@ -117,7 +132,7 @@ impl Fleet {
                 Some(text(&answer.body).contains("\"store\":\"ready\""))
             };
             while back() != Some(true) {
-                assert!(begun.elapsed() < Duration::from_mins(3), "not found again");
+                assert!(begun.elapsed() < FOUND, "not found again: {}", self.logs());
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
@@ -133,7 +148,8 @@ impl Replica {
             .args(["--store", store, "--data-dir"])
             .arg(folder.join(&name))
             .env("HOME", folder)
-            .env("LONGHAUL_LOG__LEVEL", "warn")
+            .env("LONGHAUL_LOG__LEVEL", "info")
+            .env("LONGHAUL_LOG__FORMAT", "json")
             // However busy the machine is, only a database that is gone is away.
             .env("LONGHAUL_STORE__TIMEOUT", "30s")
             .env("LONGHAUL_WINDOW__BUDGET", BUDGET.to_string())

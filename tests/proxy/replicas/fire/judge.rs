@@ -15,13 +15,32 @@ use longhaul::sim::{Entry, Kind};
 use serde_json::Value;
 
 use super::client::{Attempt, Session, now};
+use super::told::Told;
 use crate::views::cast::unmarked;
 
 /// How long before a kill a summary may have been asked for that died with it,
 /// in milliseconds.
 const FLIGHT: u64 = 20_000;
-/// How soon every replica knows that the database is gone.
-const NOTICED: u64 = 1_000;
+/// How long may be between the last word of the database and what it allowed, in
+/// milliseconds, besides what the machine is late.
+const UNDER_WAY: u64 = 500;
+/// The same for what a replica knows itself.
+const AT_ONCE: u64 = 50;
+
+/// The database was away.
+#[derive(Debug, Clone, Copy)]
+pub struct Outage {
+    /// It is told to stop.
+    pub since: u64,
+    /// It has stopped.
+    pub gone: u64,
+    /// It is told to start.
+    pub until: u64,
+    /// It has started.
+    pub back: u64,
+    /// The last replica has found it again.
+    pub found: u64,
+}
 
 /// What upstream saw of an attempt.
 struct Seen {
@@ -43,7 +62,9 @@ pub struct Judge {
     seen: Vec<Seen>,
     summaries: Vec<Summary>,
     kills: Vec<u64>,
-    away: Vec<(u64, u64, u64)>,
+    away: Vec<Outage>,
+    /// The most that the machine was late, in milliseconds.
+    late: u64,
 }
 
 /// What became of it all.
@@ -54,8 +75,10 @@ pub struct Verdict {
     raw: usize,
     /// New views that an answer told of.
     passes: usize,
-    /// The same, while the database was away.
+    /// Passes while the database was away, as replicas tell of them.
     passes_away: usize,
+    /// The longest that replicas took to find the database again.
+    found_after: Duration,
     /// Views that changed without a word, because the word was lost or the
     /// database away.
     after_loss: usize,
@@ -63,9 +86,7 @@ pub struct Verdict {
     /// Requests that were sent again.
     again: usize,
     summaries: usize,
-    /// Of these the ones that were still asked for when the database was gone.
-    summaries_away: usize,
-    /// And the ones that were asked for again after a kill.
+    /// Of these the ones that were asked for again after a kill.
     summaries_again: usize,
     longest: Duration,
 }
@@ -74,11 +95,12 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} views, none mixed ({} of them the history as it was), {} passes and {} more while \
-             the database was away; {} views changed with an answer that was lost, {} because the \
-             database was away, none otherwise; {} requests sent again after a kill, all \
-             answered, the slowest after {:.1} s; {} summaries, {} of them still asked for when the database was gone, {} asked for \
-             again after a kill",
+            "{} views, none mixed ({} of them the history as it was), {} passes, {} of them while the \
+             database was away, all past hard_at; {} views changed with an answer that was lost, {} \
+             because the database was away, none otherwise; {} requests sent again after a kill, \
+             all answered, the slowest after {:.1} s; {} summaries, none asked for while the \
+             database was away, {} asked for again after a kill; the database found again after at \
+             most {:.1} s",
             self.views,
             self.raw,
             self.passes,
@@ -88,8 +110,8 @@ impl fmt::Display for Verdict {
             self.again,
             self.longest.as_secs_f64(),
             self.summaries,
-            self.summaries_away,
             self.summaries_again,
+            self.found_after.as_secs_f64(),
         )
     }
 }
@@ -100,9 +122,14 @@ impl Judge {
         self.kills.push(now());
     }
 
-    /// The database was gone between these moments, and is found again now.
-    pub fn away(&mut self, since: u64, until: u64) {
-        self.away.push((since, until, now()));
+    /// The database was away.
+    pub fn away(&mut self, outage: Outage) {
+        self.away.push(outage);
+    }
+
+    /// The machine was late by so much.
+    pub fn late(&mut self, late: Duration) {
+        self.late = self.late.max(u64::try_from(late.as_millis()).unwrap());
     }
 
     /// Takes in what upstream saw.
@@ -133,10 +160,17 @@ impl Judge {
     /// Whether the database was away at some time of an attempt.
     fn is_troubled(&self, attempt: &Attempt) -> bool {
         let mut away = self.away.iter();
-        away.any(|(since, _, found)| attempt.began <= *found && attempt.ended >= *since)
+        away.any(|outage| attempt.began <= outage.found && attempt.ended >= outage.since)
     }
 
-    pub fn verdict(&self, sessions: &[Session]) -> Verdict {
+    /// Whether the database was gone at this moment, and not just before.
+    fn is_gone(&self, at: u64) -> bool {
+        let known = UNDER_WAY + self.late;
+        let mut away = self.away.iter();
+        away.any(|outage| at > outage.gone + known && at < outage.until)
+    }
+
+    pub fn verdict(&self, sessions: &[Session], told: &[Told]) -> Verdict {
         let mut verdict = Verdict::default();
         let mut before: HashMap<usize, (&Attempt, blake3::Hash)> = HashMap::new();
         let mut known: HashMap<usize, Vec<blake3::Hash>> = HashMap::new();
@@ -158,10 +192,7 @@ impl Judge {
             };
             let told = attempt.pass.as_deref().is_some_and(|pass| pass != "none");
             let away = self.is_troubled(attempt);
-            if told {
-                verdict.passes += usize::from(!away);
-                verdict.passes_away += usize::from(away);
-            }
+            verdict.passes += usize::from(told);
             if shown == overlay {
                 continue;
             }
@@ -189,6 +220,9 @@ impl Judge {
             .count();
         verdict.longest = sessions.iter().map(|s| s.longest).max().unwrap();
         self.count_summaries(&mut verdict);
+        self.count_told(&mut verdict, told);
+        let found = self.away.iter().map(|outage| outage.found - outage.back);
+        verdict.found_after = Duration::from_millis(found.max().unwrap_or(0));
         verdict
     }
 
@@ -207,16 +241,41 @@ impl Judge {
         told.collect()
     }
 
+    /// Without a database no model is asked, and passes are made only where
+    /// nothing else is left.
+    fn count_told(&self, verdict: &mut Verdict, told: &[Told]) {
+        let mut asked = 0;
+        for told in told {
+            for pass in &told.passes {
+                let known = pass.away || !self.is_gone(pass.at);
+                assert!(known, "without a database: {pass:?}, {:?}", self.away);
+                let full = !pass.away || pass.projected >= pass.hard_at;
+                assert!(full, "there was room: {pass:?}");
+                verdict.passes_away += usize::from(pass.away);
+            }
+            for at in &told.asked {
+                let mut away = told.away.iter();
+                let knew =
+                    away.any(|(since, until)| *at > since + AT_ONCE + self.late && at < until);
+                let late = self.late;
+                assert!(
+                    !knew && !self.is_gone(*at),
+                    "a model was asked at {at}, late {late}: {:?}, {:?}",
+                    told.away,
+                    self.away
+                );
+            }
+            asked += told.asked.len();
+        }
+        assert!(asked >= verdict.summaries, "{asked}");
+        let passes: usize = told.iter().map(|told| told.passes.len()).sum();
+        assert!(passes >= verdict.passes, "{passes}");
+    }
+
     fn count_summaries(&self, verdict: &mut Verdict) {
         let mut first: HashMap<blake3::Hash, u64> = HashMap::new();
         for summary in &self.summaries {
             verdict.summaries += 1;
-            let gone = |(since, until, _): &(u64, u64, u64)| {
-                summary.at > *since + NOTICED && summary.at < *until
-            };
-            // Only by a flight that had begun before.
-            verdict.summaries_away += usize::from(self.away.iter().any(gone));
-            assert!(verdict.summaries_away <= 2 * self.away.len());
             let Some(earlier) = first.insert(summary.digest, summary.at) else {
                 continue;
             };

@@ -6,10 +6,14 @@
 //! the replica it was sent to is dead. Every request is answered in the end, and
 //! the simulator, which is strict, refuses none. What it was sent is held against
 //! the histories: see `judge`.
+//!
+//! While the database is away no model is asked and passes are made only where
+//! nothing else is left, which the replicas tell: see `told`.
 
 mod client;
 mod fleet;
 mod judge;
+mod told;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +23,7 @@ use longhaul::sim::{Options, Rule};
 
 use self::client::{Session, now};
 use self::fleet::Fleet;
-use self::judge::Judge;
+use self::judge::{Judge, Outage};
 use crate::cluster::Cluster;
 use crate::support::simulated::Simulated;
 
@@ -88,8 +92,12 @@ fn killed_replicas_and_a_lost_database_cost_no_answer_no_overlay_and_no_second_s
             scope.spawn(|| trouble(&fleet, &mut cluster, &size, whole, &answered, &judge));
         scope.spawn(|| {
             while !over.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(100));
-                judge.lock().unwrap().see(upstream.sim.take_entries());
+                let (pause, begun) = (Duration::from_millis(100), Instant::now());
+                std::thread::sleep(pause);
+                let late = begun.elapsed().saturating_sub(pause);
+                let mut judge = judge.lock().unwrap();
+                judge.late(late);
+                judge.see(upstream.sim.take_entries());
             }
         });
         let sessions: Vec<_> = sessions
@@ -104,7 +112,7 @@ fn killed_replicas_and_a_lost_database_cost_no_answer_no_overlay_and_no_second_s
     let took = begun.elapsed();
     let mut judge = judge.into_inner().unwrap();
     judge.see(upstream.sim.take_entries());
-    let verdict = std::panic::catch_unwind(|| judge.verdict(&sessions));
+    let verdict = std::panic::catch_unwind(|| judge.verdict(&sessions, &fleet.told()));
     let verdict = verdict.unwrap_or_else(|_| panic!("{}", fleet.logs()));
     println!(
         "replicas: {whole} requests of {} sessions in {:.0} s, {} kills, {} stops of the database; {verdict}",
@@ -142,11 +150,19 @@ fn trouble(
         } else {
             let since = now();
             cluster.stop();
+            let gone = now();
             std::thread::sleep(Duration::from_millis(random.u64(1_500..3_000)));
             let until = now();
             cluster.resume();
+            let back = now();
             fleet.await_store();
-            judge.lock().unwrap().away(since, until);
+            judge.lock().unwrap().away(Outage {
+                since,
+                gone,
+                until,
+                back,
+                found: now(),
+            });
         }
     }
 }
