@@ -37,14 +37,15 @@ pub type Sealing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A request that was sent.
 pub struct Sent {
+    /// Its mark, unless it is not to be remembered.
     row: Option<MarkRow>,
     figures: Figures,
     model: String,
     at: Option<Swift>,
     parent: Option<Swift>,
-    remembers: bool,
-    /// The plan stood before this request.
-    settled: bool,
+    /// Others are to hear of it before anything of the reply goes out: the plan
+    /// did not stand before this request.
+    tells: bool,
     estimate: u64,
     anchor: Option<Anchor>,
     lessons: Vec<Quirk>,
@@ -82,12 +83,11 @@ impl From<Prepared> for Sent {
             .and_then(|messages| messages.checked_sub(1))
             .and_then(|at| recognised.swifts.get(at));
         Self {
-            row: prepared.row(true, Moment(0)),
+            row: prepared.row(true, Moment(0)).filter(|_| prepared.remembers),
             model: recognised.facts.model.clone(),
             at: recognised.swifts.last().copied(),
             parent: parent.copied(),
-            remembers: prepared.remembers,
-            settled: prepared.settled && !prepared.refused,
+            tells: prepared.remembers && (!prepared.settled || prepared.refused),
             estimate: prepared.sent.tokens,
             report: report(&prepared),
             breaker: Views::breaker_word(&prepared),
@@ -176,7 +176,7 @@ impl Views {
             self.note(self.learned.shown(quirk, &sent.model));
         }
         self.keep(sent, reply);
-        let tells = sent.remembers && !sent.settled && self.store.is_shared();
+        let tells = sent.tells && self.store.is_shared();
         if !tells || self.store.is_away() {
             return None;
         }
@@ -266,7 +266,7 @@ impl Views {
         figures.cached = reply.usage.cache_read.map(|read| read + written);
         let calls = reply.tool_calls.iter().map(|call| call.id.clone());
         figures.reply = calls.take(FINGERPRINT).collect();
-        let (true, Some(row), Some(at)) = (sent.remembers, &mut sent.row, sent.at) else {
+        let (Some(row), Some(at)) = (&mut sent.row, sent.at) else {
             return;
         };
         row.figures = sent.figures.store();

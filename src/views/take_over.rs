@@ -37,37 +37,7 @@ impl Views {
         begun: Instant,
     ) -> Result<Prepared, Fault> {
         let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
-        let exact = standing.is_some_and(|standing| standing.is_exact(&recognised));
-        let mut figures = standing.map(|s| s.figures.clone()).unwrap_or_default();
-        while figures.others.len() > MODELS {
-            figures.others.pop_first();
-        }
-        let Figures {
-            others,
-            others_drop,
-            ..
-        } = &mut figures;
-        others_drop.retain(|model| others.contains_key(model));
-        let before = figures.clone();
-        let own = recognised.remembered.as_ref();
-        let own =
-            own.is_some_and(|own| Some(own.row.messages as usize) == standing.map(|s| s.messages));
-        if standing.is_some_and(|standing| standing.own) && !own {
-            // Another process was answered last, and has learned from that.
-            self.learned.hear(&recognised.facts.model, &before.factor);
-        }
-        if !exact {
-            figures.swap = false;
-            figures.passed = None;
-            figures.previous = figures.marked;
-            figures
-                .trail
-                .goes_on(before.marked, self.now().0, before.lifetime);
-            figures.requests = figures.requests.saturating_add(1);
-            figures.reply.clear();
-            figures.course.goes_on();
-            self.note_results(&recognised, &mut figures);
-        }
+        let (before, figures) = self.carried(&recognised, standing);
         let plan = Plan {
             overlay: standing.and_then(|standing| standing.overlay.clone()),
             figures,
@@ -138,6 +108,42 @@ impl Views {
             begun,
             recognised,
         })
+    }
+
+    /// The figures that stood, and as they are with this request.
+    fn carried(&self, recognised: &Recognised, standing: Option<&Standing>) -> (Figures, Figures) {
+        let exact = standing.is_some_and(|standing| standing.is_exact(recognised));
+        let mut figures = standing.map(|s| s.figures.clone()).unwrap_or_default();
+        while figures.others.len() > MODELS {
+            figures.others.pop_first();
+        }
+        let Figures {
+            others,
+            others_drop,
+            ..
+        } = &mut figures;
+        others_drop.retain(|model| others.contains_key(model));
+        let before = figures.clone();
+        let own = recognised.remembered.as_ref();
+        let own =
+            own.is_some_and(|own| Some(own.row.messages as usize) == standing.map(|s| s.messages));
+        if standing.is_some_and(|standing| standing.own) && !own {
+            // Another process was answered last, and has learned from that.
+            self.learned.hear(&recognised.facts.model, &before.factor);
+        }
+        if !exact {
+            figures.swap = false;
+            figures.passed = None;
+            figures.previous = figures.marked;
+            figures
+                .trail
+                .goes_on(before.marked, self.now().0, before.lifetime);
+            figures.requests = figures.requests.saturating_add(1);
+            figures.reply.clear();
+            figures.course.goes_on();
+            self.note_results(recognised, &mut figures);
+        }
+        (before, figures)
     }
 
     /// Whether another conversation has grown from the same place before: this
