@@ -86,10 +86,11 @@ pub fn explain(own: &[u8], sent: &[u8]) -> Result<Shape, String> {
             let is = |at: usize, text: &str| shown.get(at).is_some_and(|m| m.contains(text));
             let before = at > 0 && is(at - 1, "Understood. What follows stands for");
             let after = is(at + 1, "Noted. I continue from the messages");
-            let carried = is(at + 2, "is shown from a later point on");
-            if carried && !is_opening(&my_values, &shown_values[at + 1..at + 3]) {
-                return Err(format!("no turn opens like this: {}", shown[at + 1]));
-            }
+            // Else the tail follows at once.
+            let behind = mine.len().checked_sub(shown.len() - at - 1);
+            let follows = behind.is_some_and(|behind| mine.get(behind) == shown.get(at + 1));
+            let next = shown_values.get(at + 1..at + 3);
+            let carried = !follows && next.is_some_and(|next| is_opening(&my_values, next));
             let after = usize::from(after) + 2 * usize::from(carried);
             (at - usize::from(before), at + 1 + after)
         }
@@ -137,20 +138,28 @@ fn is_opening(own: &[Value], shown: &[Value]) -> bool {
     };
     let blocks = |message: &Value| message.as_array().unwrap().clone();
     let (said, answer) = (blocks(&shown[0]), blocks(&shown[1]));
+    if answer.len() != 1 {
+        return false;
+    }
     let own: Vec<Vec<Value>> = own.iter().map(blocks).collect();
     let opens = own.windows(3).any(|window| {
         let first = window[1].first();
         !only_results(&window[0])
             && first == said.first()
-            && first.is_some_and(|block| block["type"] == "thinking")
-            && said.iter().all(|block| window[1].contains(block))
+            && first.is_some_and(|block| block["type"] != "text" && block["type"] != "tool_use")
+            && said.iter().all(|block| {
+                let same = |own: &Value| {
+                    own == block || (block["id"].is_string() && own["id"] == block["id"])
+                };
+                window[1].iter().any(same)
+            })
             && only_results(&window[2])
             && window[2]
                 .iter()
                 .any(|result| result["tool_use_id"] == answer[0]["tool_use_id"])
     });
     let call = said.last().map(|call| &call["id"]);
-    opens && answer.len() == 1 && call == Some(&answer[0]["tool_use_id"])
+    opens && call == Some(&answer[0]["tool_use_id"])
 }
 
 /// Compares everything but the messages; whether upstream is asked to drop.
