@@ -64,10 +64,7 @@ impl Views {
         };
         let crowded = self.is_crowded(built.overlay.as_ref().map(|(_, held)| held.as_ref()));
         let mut figures = built.figures;
-        figures.prompt = None;
-        figures.output = None;
-        figures.cache_read = None;
-        figures.cached = None;
+        unsaid(&mut figures);
         figures.settings = settings(&recognised);
         let sending = self.sending(&before, &figures, standing);
         let base_is_shared = self.shares_base(&figures, lineage);
@@ -258,6 +255,14 @@ impl Views {
             base: now.sizes().map_or(0, |(_, view)| view.base.raw.total()),
         }
     }
+}
+
+/// Upstream has said nothing of this request yet.
+fn unsaid(figures: &mut Figures) {
+    figures.prompt = None;
+    figures.output = None;
+    figures.cache_read = None;
+    figures.cached = None;
 }
 
 /// Tells the fields, besides system and tools, that a cache goes by.

@@ -4,7 +4,8 @@
 //! that stand without a gap for what follows, and the rest of the history. It is
 //! then told by its segments. A session's view may change when an answer tells
 //! of a pass, when an answer was lost with its replica, and where the database
-//! was away; at no other time, and above all never back. A summary may be asked
+//! was away; at no other time, and above all never back, unless a pass heals what
+//! was left out while the database was away. A summary may be asked
 //! for again if the replica that wanted it was killed meanwhile.
 
 use std::collections::HashMap;
@@ -173,7 +174,7 @@ impl Judge {
     pub fn verdict(&self, sessions: &[Session], told: &[Told]) -> Verdict {
         let mut verdict = Verdict::default();
         let mut before: HashMap<usize, (&Attempt, blake3::Hash)> = HashMap::new();
-        let mut known: HashMap<usize, Vec<blake3::Hash>> = HashMap::new();
+        let mut known: HashMap<(usize, blake3::Hash), usize> = HashMap::new();
         for seen in &self.seen {
             let session = &sessions[seen.session];
             assert_eq!(session.number, seen.session);
@@ -182,11 +183,14 @@ impl Judge {
             verdict.views += 1;
             verdict.raw += usize::from(seen.messages.len() == attempt.messages);
             let last = before.insert(seen.session, (attempt, overlay));
-            let known = known.entry(seen.session).or_default();
-            let is_new = !known.contains(&overlay);
-            if is_new {
-                known.push(overlay);
-            }
+            let shown_last = known.insert((seen.session, overlay), seen.attempt);
+            let is_new = shown_last.is_none();
+            // What was left out without a database is healed afterwards, and may
+            // then be as it was before.
+            let healed = shown_last.is_some_and(|since| {
+                let mut since_then = session.attempts[since..=seen.attempt].iter();
+                since_then.any(|attempt| self.is_troubled(attempt))
+            });
             let Some((earlier, shown)) = last else {
                 continue;
             };
@@ -200,7 +204,11 @@ impl Judge {
             let same = session.attempts.iter();
             let mut same = same.filter(|other| other.messages == attempt.messages);
             let died = is_new && same.any(|other| other.pass.is_none());
-            match (told && is_new, died, away || self.is_troubled(earlier)) {
+            match (
+                told && (is_new || healed),
+                died,
+                away || self.is_troubled(earlier),
+            ) {
                 (true, _, _) => {}
                 (false, true, _) => verdict.after_loss += 1,
                 (false, false, true) => verdict.while_away += 1,
