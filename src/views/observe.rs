@@ -36,10 +36,6 @@ const FINGERPRINT: usize = 4;
 pub type Sealing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A request that was sent.
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own about the request"
-)]
 pub struct Sent {
     /// Its mark, unless it is not to be remembered.
     row: Option<MarkRow>,
