@@ -18,9 +18,10 @@ use crate::demo::frame::{self, SMALLEST};
 use crate::demo::lines::Lines;
 use crate::demo::scene::Scene;
 use crate::demo::{MODEL, day, table};
+use crate::engine::numerals::grouped;
 use crate::replay::all::Plan;
 use crate::replay::play::Seen;
-use crate::replay::report::{Report, grouped, svg};
+use crate::replay::report::{Report, svg};
 use crate::replay::settings::Settings;
 
 /// How often a frame is drawn.

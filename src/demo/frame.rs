@@ -7,7 +7,8 @@
 use std::fmt::Write as _;
 
 use super::scene::{Course, Scene};
-use crate::replay::report::{grouped, thousands};
+use crate::engine::numerals::grouped;
+use crate::replay::report::thousands;
 
 /// The smallest terminal that a frame fits on, columns and rows.
 pub const SMALLEST: (usize, usize) = (76, 26);

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::scene::Scene;
+use crate::engine::numerals::grouped;
 use crate::replay::all::Told;
-use crate::replay::report::grouped;
 
 /// The end of the demo; nothing, if it was not played in both ways.
 pub fn table(scene: &Scene, told: &Told) -> Option<String> {

@@ -26,6 +26,7 @@ mod mark_properties;
 pub mod measure;
 pub mod native;
 pub mod notice;
+pub mod numerals;
 pub mod opening;
 pub mod overlay;
 pub mod passed;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::replay::report::grouped;
+use crate::engine::numerals::grouped;
 use crate::views::tally::{Size, Sums};
 
 /// Pico-dollars of a cent.

@@ -8,7 +8,8 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
-use super::words::{class, clock, float, grouped, reason, short};
+use super::words::{class, clock, float, reason, short};
+use crate::engine::numerals::grouped;
 use crate::engine::passed::Passed;
 use crate::recall::{Step, Timeline};
 

@@ -4,8 +4,9 @@
 use maud::{Markup, html};
 
 use super::frame::pager;
-use super::words::{class, clock, grouped, kind, maybe, percent, reason};
+use super::words::{class, clock, kind, maybe, percent, reason};
 use crate::engine::ids::LineageId;
+use crate::engine::numerals::grouped;
 use crate::recall::{Step, Timeline};
 
 /// Requests of a page.

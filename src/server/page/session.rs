@@ -10,10 +10,11 @@ use maud::{Markup, html};
 
 use super::frame::{Tab, heading, name, page};
 use super::sessions::{bar, troubles};
-use super::words::{ago, dollars, grouped, maybe, percent, short};
+use super::words::{ago, dollars, maybe, percent, short};
 use super::{Visit, answered, chart, entry, requests};
 use crate::config::Mode;
 use crate::engine::ids::LineageId;
+use crate::engine::numerals::grouped;
 use crate::recall::Timeline;
 use crate::server::admin::{Admin, finish};
 use crate::server::compact::{self, Declined};

@@ -8,8 +8,9 @@ use axum::extract::State;
 use http::Response;
 use maud::{Markup, html};
 
-use super::words::{ago, clock, dollars, grouped, percent, short};
+use super::words::{ago, clock, dollars, percent, short};
 use super::{Visit, answered, frame};
+use crate::engine::numerals::grouped;
 use crate::recall::Session;
 use crate::server::admin::Admin;
 use crate::server::sessions::query;

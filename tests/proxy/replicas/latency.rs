@@ -40,7 +40,9 @@ fn request(messages: &str) -> Vec<u8> {
 }
 
 /// How long each request of a conversation that goes on takes to its first byte.
-fn times(to: SocketAddr, history: &mut String, count: usize) -> Vec<Duration> {
+/// A proxy shows that it knows the conversation; straight from upstream nothing
+/// does.
+fn times(to: SocketAddr, is_proxy: bool, history: &mut String, count: usize) -> Vec<Duration> {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_nodelay(true).unwrap();
     let mut buffer = vec![0; 64 << 10];
@@ -60,6 +62,8 @@ fn times(to: SocketAddr, history: &mut String, count: usize) -> Vec<Duration> {
             "{}",
             crate::support::text(&seen)
         );
+        let knows = crate::support::text(&seen).contains("x-longhaul-view: original=");
+        assert_eq!(knows, is_proxy, "{}", crate::support::text(&seen));
         history.push_str(
             r#",{"role":"assistant","content":"Fine."},{"role":"user","content":"Go on."}"#,
         );
@@ -99,7 +103,7 @@ fn what_a_database_adds_to_a_request() {
     let mut taken = [const { Vec::new() }; 3];
     for _ in 0..rounds {
         for ((to, history), taken) in contestants.iter().zip(&mut histories).zip(&mut taken) {
-            taken.extend(times(*to, history, count));
+            taken.extend(times(*to, *to != direct, history, count));
         }
     }
     let [direct, files, database] = taken.map(median);
