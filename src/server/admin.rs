@@ -83,6 +83,8 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response<Body> {
     // say so at once, and each can serve without.
     let store = if admin.shared.views.store_is_away() {
         "away"
+    } else if admin.shared.views.store_is_settling() {
+        "settling"
     } else {
         "ready"
     };

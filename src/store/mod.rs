@@ -260,6 +260,11 @@ pub trait Store: Send + Sync {
         false
     }
 
+    /// Whether it still lacks something that was done while it was away.
+    fn is_settling(&self) -> bool {
+        false
+    }
+
     /// Removes what is no longer kept. Of several that share the store one does
     /// so at a time; for the others there is nothing to do.
     fn collect(&self, keep: Keep) -> Answer<'_, Collected>;

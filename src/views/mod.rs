@@ -256,6 +256,11 @@ impl Views {
         self.store.is_away()
     }
 
+    /// Whether the store still lacks something that was done while it was away.
+    pub fn store_is_settling(&self) -> bool {
+        self.store.is_settling()
+    }
+
     /// Wishes for a pass at the next request of a session.
     pub fn wish(&self, lineage: LineageId, instructions: Option<String>) {
         self.wishes.wish(lineage, instructions);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use longhaul::store::writer::Writer;
-use longhaul::store::{Committed, Guarded, MarkRow, Moment, Store, StoreError, postgres};
+use longhaul::store::{Commit, Committed, Guarded, MarkRow, Moment, Store, StoreError, postgres};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, execute, raw};
 use crate::support::{
-    at, blob, body, chain, commit, mark, marks, overlay, put_segment, segment, segments,
+    at, blob, body, chain, commit, lineage, mark, marks, overlay, put_segment, segment, segments,
 };
 
 /// As long as a request waits by default.
@@ -23,6 +23,15 @@ async fn guarded(url: &str) -> Guarded {
 async fn until_back(store: &Guarded) {
     let begun = Instant::now();
     while store.is_away() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until the database has all that was done without it.
+async fn until_settled(store: &Guarded) {
+    let begun = Instant::now();
+    while store.is_settling() {
         assert!(begun.elapsed() < Duration::from_secs(30));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -69,7 +78,7 @@ async fn while_the_database_is_away_nothing_waits_and_afterwards_it_has_everythi
     assert_eq!(segments(&store, &[1]).await.len(), 1);
 
     cluster.resume();
-    until_back(&store).await;
+    until_settled(&store).await;
     let other = at(&url).await;
     for store in [&store as &dyn Store, &*other] {
         assert_eq!(marks(store, &[1, 2]).await.len(), 2);
@@ -127,6 +136,59 @@ async fn figures_that_wait_are_written_after_the_overlay_they_point_to() {
     until_back(&store).await;
     writer.flush().await.unwrap();
     assert_eq!(marks(&*at(&url).await, &[2]).await, [next]);
+}
+
+/// A commit that the database cannot take yet: its conversation waits, and is
+/// served as before; no other does.
+#[tokio::test]
+async fn one_conversation_that_waits_for_the_database_holds_up_no_other() {
+    let Some(mut cluster) = Cluster::start() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let store = guarded(&url).await;
+    let other = commit(2, 2);
+    let other = Commit {
+        mark: MarkRow {
+            lineage: lineage(2),
+            ..other.mark
+        },
+        ..other
+    };
+    let held: String = lineage(1)
+        .as_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let mut connection = raw(&url).await;
+    let gate = format!(
+        r"CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+          'BEGIN PERFORM pg_sleep(10); RETURN NEW; END';
+          CREATE TRIGGER gate BEFORE INSERT ON longhaul.marks FOR EACH ROW
+          WHEN (NEW.lineage = '\x{held}') EXECUTE FUNCTION wait()"
+    );
+    execute(&mut connection, &gate).await;
+    cluster.stop();
+    until_away(&store).await;
+    assert_eq!(store.commit(&commit(1, 1)).await.unwrap(), Committed::Done);
+    assert_eq!(store.commit(&other).await.unwrap(), Committed::Done);
+    cluster.resume();
+    until_back(&store).await;
+
+    let beside = at(&url).await;
+    assert_eq!(marks(&store, &[2]).await, [other.mark]);
+    assert_eq!(marks(&*beside, &[2]).await.len(), 1);
+    assert_eq!(marks(&store, &[1]).await, [commit(1, 1).mark]);
+    assert_eq!(store.overlay(overlay(1)).await.unwrap(), Some(body(1)));
+    assert_eq!(store.commit(&commit(3, 3)).await.unwrap(), Committed::Done);
+    assert_eq!(marks(&store, &[3]).await, [commit(3, 3).mark]);
+    assert!(marks(&*beside, &[1, 3]).await.is_empty());
+    assert!(store.is_settling() && !store.is_away());
+
+    let mut connection = raw(&url).await;
+    execute(&mut connection, "DROP TRIGGER gate ON longhaul.marks").await;
+    until_settled(&store).await;
+    assert_eq!(marks(&*beside, &[1, 2, 3]).await.len(), 3);
 }
 
 /// A server that hangs does not even refuse.

@@ -4,15 +4,15 @@
 //! journal when that is back. Entries come from a feed that tries again by
 //! itself. Whoever looks something up is told that it is away.
 
-use super::Guarded;
-use super::backlog::Deed;
+use super::deed::Deed;
+use super::{Guarded, away};
 use crate::engine::ids::{LineageId, Reference};
 use crate::store::journal::{
     Archive, Branch, Entry, EntryRow, Extent, Forgotten, Journal, Kept, Listing, Match, Referred,
     Scope, Trace,
 };
 use crate::store::sessions::{Behind, SessionRow};
-use crate::store::{Answer, MarkRow, Moment, Sessions};
+use crate::store::{Answer, MarkRow, Moment, Sessions, Store};
 
 impl Journal for Guarded {
     fn archive<'a>(
@@ -22,9 +22,12 @@ impl Journal for Guarded {
         now: Moment,
     ) -> Answer<'a, LineageId> {
         let answer = self.inner().journal().archive(trace, archive, now);
-        Box::pin(self.keep(answer, async move |_| {
-            let deed = Deed::Archive(Box::new((trace.clone(), archive.clone(), now)));
-            Ok((trace.lineage, Some(deed)))
+        let lane = Some(trace.lineage);
+        Box::pin(self.keep(lane, answer, move |_| {
+            Box::pin(async move {
+                let deed = Deed::Archive(Box::new((trace.clone(), archive.clone(), now)));
+                Ok((trace.lineage, Some(deed)))
+            })
         }))
     }
 
@@ -34,11 +37,19 @@ impl Journal for Guarded {
         entries: &'a [Entry],
         now: Moment,
     ) -> Answer<'a, u64> {
-        Box::pin(self.ask(self.inner().journal().append(trace, entries, now)))
+        let answer = self.inner().journal().append(trace, entries, now);
+        Box::pin(self.ask_about(vec![trace.lineage], answer))
     }
 
     fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {
-        Box::pin(self.ask(self.inner().journal().referred(reference)))
+        Box::pin(async move {
+            let found = self.ask(self.inner().journal().referred(reference)).await?;
+            // What is on its way there is not lost.
+            if found.is_empty() && self.is_settling() {
+                return Err(away());
+            }
+            Ok(found)
+        })
     }
 
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {

@@ -5,46 +5,34 @@
 //! one look in the background, now and then, finds out when it is back. Meanwhile
 //! what must hold at once (an overlay that a view cannot do without, and what it
 //! leaves out) is kept in memory, in order. When the database is back it is put
-//! there before anything else is asked of it, by the same rule as ever: whoever
-//! was first wins. Figures are not kept here: whoever writes them tries again.
+//! there, before anything else is asked of it for the same conversation, by the
+//! same rule as ever: whoever was first wins. Figures are not kept here: whoever
+//! writes them tries again.
 
+mod absence;
 mod backlog;
+mod deed;
 mod looked_up;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 
-use self::backlog::{Backlog, Deed};
+use self::absence::Absence;
+use self::backlog::{Lane, Pushed};
+use self::deed::Deed;
 use super::journal::Journal;
 use super::{
     Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Memory, Moment, Sessions, Store,
     StoreError,
 };
-use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
-
-/// How many calls in a row may be slow before the store counts as away.
-const SLOW: u32 = 2;
-
-/// How soon it is looked whether it is back, at first and in the end.
-const FIRST: Duration = Duration::from_millis(100);
-const LAST: Duration = Duration::from_secs(2);
+use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 
 /// The store.
 pub struct Guarded {
-    shared: Arc<Shared>,
+    absence: Arc<Absence>,
     background: Handle,
-}
-
-struct Shared {
-    inner: Arc<dyn Store>,
-    away: AtomicBool,
-    slow: AtomicU32,
-    backlog: Backlog,
-    closing: CancellationToken,
 }
 
 impl Guarded {
@@ -52,13 +40,7 @@ impl Guarded {
     /// called on. `trouble` says why it is away already.
     pub fn before(inner: Arc<dyn Store>, trouble: Option<&str>) -> Self {
         let guarded = Self {
-            shared: Arc::new(Shared {
-                inner,
-                away: AtomicBool::new(false),
-                slow: AtomicU32::new(0),
-                backlog: Backlog::default(),
-                closing: CancellationToken::new(),
-            }),
+            absence: Arc::new(Absence::of(inner)),
             background: Handle::current(),
         };
         if let Some(why) = trouble {
@@ -68,112 +50,95 @@ impl Guarded {
     }
 
     fn inner(&self) -> &dyn Store {
-        &*self.shared.inner
+        &*self.absence.inner
     }
 
     /// Asks the store, unless it is away.
     async fn ask<T>(&self, answer: Answer<'_, T>) -> Result<T, StoreError> {
-        if self.shared.is_away() {
+        if self.absence.is_away() {
             return Err(away());
         }
         let answer = answer.await;
-        match &answer {
-            Ok(_) => self.shared.slow.store(0, Ordering::Relaxed),
-            Err(StoreError::Away(why)) => self.lost(why),
-            Err(slow @ StoreError::Slow(_)) => {
-                if self.shared.slow.fetch_add(1, Ordering::Relaxed) + 1 >= SLOW {
-                    self.lost(&slow.to_string());
-                }
-            }
-            Err(StoreError::Failed(_)) => {}
+        if let Some(why) = self.absence.heard(&answer) {
+            self.lost(&why);
         }
         answer
     }
 
+    /// Asks the store about conversations, unless it is away or lacks what was
+    /// done for one of them meanwhile.
+    async fn ask_about<T>(
+        &self,
+        lineages: Vec<LineageId>,
+        answer: Answer<'_, T>,
+    ) -> Result<T, StoreError> {
+        if !self.are_settled(lineages).await {
+            return Err(away());
+        }
+        self.ask(answer).await
+    }
+
+    /// Whether the store is there and has what was done for these conversations.
+    async fn are_settled(&self, lineages: Vec<LineageId>) -> bool {
+        for lineage in lineages {
+            if !self.absence.is_settled(Some(lineage)).await {
+                return false;
+            }
+        }
+        !self.absence.is_away()
+    }
+
     /// Asks the store to keep something; if it is away, or goes away over it, it
     /// is kept here.
-    async fn keep<T>(
+    async fn keep<'a, T>(
         &self,
-        answer: Answer<'_, T>,
-        stand_in: impl AsyncFnOnce(&Memory) -> Result<(T, Option<Deed>), StoreError>,
+        lane: Lane,
+        answer: Answer<'a, T>,
+        stand_in: impl Fn(Arc<Memory>) -> Answer<'a, (T, Option<Deed>)>,
     ) -> Result<T, StoreError> {
-        let answer = self.ask(answer).await;
-        match answer {
-            Err(StoreError::Away(_) | StoreError::Slow(_)) if self.shared.is_away() => {}
-            answer => return answer,
-        }
-        let memory = self.shared.backlog.memory();
-        let (said, deed) = stand_in(&memory).await?;
-        if let Some(deed) = deed {
-            // If it has come back this very moment, the backlog is still open:
-            // what is there is done before the store is used again.
-            self.shared.backlog.push(deed)?;
-            if !self.shared.is_away() {
-                self.lost("it came back while it was needed");
+        if self.absence.is_settled(lane).await {
+            let answer = self.ask(answer).await;
+            match answer {
+                Err(StoreError::Away(_) | StoreError::Slow(_)) if self.absence.is_away() => {}
+                answer => return answer,
             }
         }
-        Ok(said)
-    }
-
-    /// The store is away: from now on it is left alone but for a look now and
-    /// then.
-    fn lost(&self, why: &str) {
-        if !self.shared.away.swap(true, Ordering::SeqCst) {
-            tracing::error!(
-                "the store is away ({why}): requests are served from memory, and passes wait until there is no more room"
-            );
-            let shared = self.shared.clone();
-            self.background.spawn(async move { shared.recover().await });
-        }
-    }
-}
-
-impl Shared {
-    fn is_away(&self) -> bool {
-        self.away.load(Ordering::SeqCst)
-    }
-
-    /// Looks until the store is back and has everything that was done meanwhile.
-    async fn recover(&self) {
-        let begun = Instant::now();
-        let mut pause = FIRST;
-        let (mut kept, mut lost) = (0, 0);
         loop {
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = self.closing.cancelled() => return,
-            }
-            pause = (pause * 2).min(LAST);
-            let nowhere = [ChainHash::from_bytes([0; 32])];
-            if self.inner.marks(&nowhere).await.is_err() {
-                continue;
-            }
-            // What comes in meanwhile follows without a pause: else requests that
-            // go on could always be ahead.
-            while let Ok(done) = self.backlog.replay(&*self.inner).await {
-                kept += done.kept;
-                lost += done.lost;
-                let back = || {
-                    self.slow.store(0, Ordering::Relaxed);
-                    self.away.store(false, Ordering::SeqCst);
-                };
-                if self.backlog.ends(back) {
-                    let away = begun.elapsed();
-                    tracing::warn!(
-                        ?away,
-                        kept,
-                        lost,
-                        "the store is back, and has what was done meanwhile"
-                    );
-                    return;
+            let memory = self.absence.backlog.memory();
+            let (said, deed) = stand_in(memory.clone()).await?;
+            let Some(deed) = deed else {
+                return Ok(said);
+            };
+            match self.absence.backlog.push(deed, &memory)? {
+                Pushed::Waits => return Ok(said),
+                Pushed::Unseen => {
+                    self.lost("it came back while it was needed");
+                    return Ok(said);
                 }
+                Pushed::Late => {}
             }
+        }
+    }
+
+    /// The store is away: only a look now and then finds out when it is back.
+    fn lost(&self, why: &str) {
+        if self.absence.begins(why) {
+            let absence = self.absence.clone();
+            self.background
+                .spawn(async move { absence.recover().await });
         }
     }
 }
 
 fn away() -> StoreError {
     StoreError::Away("it was not there a moment ago".to_owned())
+}
+
+/// The conversations of these marks, which are mostly of one.
+fn lineages(marks: &[MarkRow]) -> Vec<LineageId> {
+    let mut lineages: Vec<LineageId> = marks.iter().map(|mark| mark.lineage).collect();
+    lineages.dedup();
+    lineages
 }
 
 /// What was found, if anything was; else nobody knows.
@@ -187,9 +152,11 @@ fn known<T>(found: Vec<T>) -> Result<Vec<T>, StoreError> {
 impl Store for Guarded {
     fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
         Box::pin(async move {
-            if self.shared.is_away() {
-                let memory = self.shared.backlog.memory();
-                return known(memory.marks(places).await?);
+            if let Some(memory) = self.absence.backlog.memory_if_open() {
+                let rows = memory.marks(places).await?;
+                if !self.are_settled(lineages(&rows)).await {
+                    return known(rows);
+                }
             }
             self.ask(self.inner().marks(places)).await
         })
@@ -205,31 +172,35 @@ impl Store for Guarded {
 
     fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>> {
         Box::pin(async move {
-            if self.shared.is_away() {
-                let memory = self.shared.backlog.memory();
-                // That it is not here does not mean that it is lost.
-                return memory.overlay(id).await?.map(Some).ok_or_else(away);
+            // That it is not here does not mean that it is lost.
+            if let Some(memory) = self.absence.backlog.memory_if_open()
+                && let Some(body) = memory.overlay(id).await?
+            {
+                return Ok(Some(body));
             }
             self.ask(self.inner().overlay(id)).await
         })
     }
 
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
-        Box::pin(self.keep(self.inner().commit(commit), async |memory| {
-            let said = memory.commit(commit).await?;
-            let done = said == Committed::Done;
-            Ok((said, done.then(|| Deed::Commit(Box::new(commit.clone())))))
+        let lane = Some(commit.mark.lineage);
+        Box::pin(self.keep(lane, self.inner().commit(commit), move |memory| {
+            Box::pin(async move {
+                let said = memory.commit(commit).await?;
+                let done = said == Committed::Done;
+                Ok((said, done.then(|| Deed::Commit(Box::new(commit.clone())))))
+            })
         }))
     }
 
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
-        Box::pin(self.ask(self.inner().record(marks)))
+        Box::pin(self.ask_about(lineages(marks), self.inner().record(marks)))
     }
 
     fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
         Box::pin(async move {
-            if self.shared.is_away() {
-                let memory = self.shared.backlog.memory();
+            if self.absence.is_away() {
+                let memory = self.absence.backlog.memory();
                 return known(memory.segments(ids).await?);
             }
             self.ask(self.inner().segments(ids)).await
@@ -243,10 +214,12 @@ impl Store for Guarded {
         now: Moment,
     ) -> Answer<'a, Vec<u8>> {
         let answer = self.inner().put_segment(id, body, now);
-        Box::pin(self.keep(answer, async move |memory| {
-            let held = memory.put_segment(id, body, now).await?;
-            let deed = Deed::Segment(id, body.to_vec(), now);
-            Ok((held, Some(deed)))
+        Box::pin(self.keep(None, answer, move |memory| {
+            Box::pin(async move {
+                let held = memory.put_segment(id, body, now).await?;
+                let deed = Deed::Segment(id, body.to_vec(), now);
+                Ok((held, Some(deed)))
+            })
         }))
     }
 
@@ -259,25 +232,30 @@ impl Store for Guarded {
     }
 
     fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
-        Box::pin(self.keep(self.inner().learn(key, value), async |_| {
-            let deed = Deed::Learn(key.to_owned(), value.to_owned());
-            Ok(((), Some(deed)))
+        Box::pin(self.keep(None, self.inner().learn(key, value), move |_| {
+            Box::pin(async move {
+                let deed = Deed::Learn(key.to_owned(), value.to_owned());
+                Ok(((), Some(deed)))
+            })
         }))
     }
 
     fn put_blobs<'a>(&'a self, blobs: &'a [(BlobId, Vec<u8>)], now: Moment) -> Answer<'a, ()> {
         let answer = self.inner().put_blobs(blobs, now);
-        Box::pin(self.keep(answer, async move |memory| {
-            memory.put_blobs(blobs, now).await?;
-            Ok(((), Some(Deed::Blobs(blobs.to_vec(), now))))
+        Box::pin(self.keep(None, answer, move |memory| {
+            Box::pin(async move {
+                memory.put_blobs(blobs, now).await?;
+                Ok(((), Some(Deed::Blobs(blobs.to_vec(), now))))
+            })
         }))
     }
 
     fn blob(&self, id: BlobId) -> Answer<'_, Option<Vec<u8>>> {
         Box::pin(async move {
-            if self.shared.is_away() {
-                let memory = self.shared.backlog.memory();
-                return memory.blob(id).await?.map(Some).ok_or_else(away);
+            if let Some(memory) = self.absence.backlog.memory_if_open()
+                && let Some(body) = memory.blob(id).await?
+            {
+                return Ok(Some(body));
             }
             self.ask(self.inner().blob(id)).await
         })
@@ -308,12 +286,16 @@ impl Store for Guarded {
     }
 
     fn is_away(&self) -> bool {
-        self.shared.is_away()
+        self.absence.is_away()
+    }
+
+    fn is_settling(&self) -> bool {
+        self.absence.backlog.memory_if_open().is_some()
     }
 
     fn collect(&self, keep: Keep) -> Answer<'_, Collected> {
         Box::pin(async move {
-            if self.shared.is_away() {
+            if self.absence.is_away() {
                 return Err(away());
             }
             // A step of it may take its time, which says nothing of the store.
@@ -323,8 +305,8 @@ impl Store for Guarded {
 
     fn close(&self) -> Answer<'_, ()> {
         Box::pin(async move {
-            self.shared.closing.cancel();
-            let left = self.shared.backlog.len();
+            self.absence.closing.cancel();
+            let left = self.absence.backlog.len();
             if left > 0 {
                 tracing::error!(left, "what was done while the store was away is lost");
             }

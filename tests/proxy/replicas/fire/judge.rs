@@ -39,7 +39,7 @@ pub struct Outage {
     pub until: u64,
     /// It has started.
     pub back: u64,
-    /// The last replica has found it again.
+    /// The last replica has put there all that was done meanwhile.
     pub found: u64,
 }
 
@@ -78,8 +78,10 @@ pub struct Verdict {
     passes: usize,
     /// Passes while the database was away, as replicas tell of them.
     passes_away: usize,
-    /// The longest that replicas took to find the database again.
-    found_after: Duration,
+    /// The longest that replicas took to use the database again, and to put
+    /// there what was done meanwhile.
+    used_after: Duration,
+    settled_after: Duration,
     /// Views that changed without a word, because the word was lost or the
     /// database away.
     after_loss: usize,
@@ -100,8 +102,8 @@ impl fmt::Display for Verdict {
              database was away, all past hard_at; {} views changed with an answer that was lost, {} \
              because the database was away, none otherwise; {} requests sent again after a kill, \
              all answered, the slowest after {:.1} s; {} summaries, none asked for while the \
-             database was away, {} asked for again after a kill; the database found again after at \
-             most {:.1} s",
+             database was away, {} asked for again after a kill; the database used again after at \
+             most {:.1} s, and told of all that was done meanwhile after {:.1} s",
             self.views,
             self.raw,
             self.passes,
@@ -112,7 +114,8 @@ impl fmt::Display for Verdict {
             self.longest.as_secs_f64(),
             self.summaries,
             self.summaries_again,
-            self.found_after.as_secs_f64(),
+            self.used_after.as_secs_f64(),
+            self.settled_after.as_secs_f64(),
         )
     }
 }
@@ -229,8 +232,15 @@ impl Judge {
         verdict.longest = sessions.iter().map(|s| s.longest).max().unwrap();
         self.count_summaries(&mut verdict);
         self.count_told(&mut verdict, told);
-        let found = self.away.iter().map(|outage| outage.found - outage.back);
-        verdict.found_after = Duration::from_millis(found.max().unwrap_or(0));
+        let settled = self.away.iter().map(|outage| outage.found - outage.back);
+        verdict.settled_after = Duration::from_millis(settled.max().unwrap_or(0));
+        let used = told.iter().flat_map(|told| &told.away);
+        let used = used.filter_map(|(_, until)| {
+            let mut away = self.away.iter();
+            let of = away.find(|outage| (outage.back..=outage.found).contains(until))?;
+            Some(until - of.back)
+        });
+        verdict.used_after = Duration::from_millis(used.max().unwrap_or(0));
         verdict
     }
 

@@ -1,0 +1,171 @@
+//! Whether the store is away, and how it is found again.
+//!
+//! The store is used again as soon as it answers and has what belongs to no
+//! conversation. What was done for a conversation meanwhile may be a lot, and
+//! nobody else's requests should wait for it: it is put there in the background,
+//! and before anything is asked of the store for that very conversation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::backlog::{Backlog, Lane};
+use crate::engine::ids::ChainHash;
+use crate::store::{Store, StoreError};
+
+/// How soon it is looked whether it is back, at first and in the end.
+const FIRST: Duration = Duration::from_millis(100);
+const LAST: Duration = Duration::from_secs(2);
+
+/// How long a request waits until what was done for its conversation is in the
+/// store. After that it is served once more as if the store were away.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How many conversations are put there at once.
+const AT_ONCE: usize = 4;
+
+/// How many calls in a row may be slow before the store counts as away.
+const SLOW: u32 = 2;
+
+pub(super) struct Absence {
+    pub(super) inner: Arc<dyn Store>,
+    pub(super) backlog: Backlog,
+    pub(super) closing: CancellationToken,
+    away: AtomicBool,
+    slow: AtomicU32,
+}
+
+impl Absence {
+    pub(super) fn of(inner: Arc<dyn Store>) -> Self {
+        Self {
+            inner,
+            backlog: Backlog::default(),
+            closing: CancellationToken::new(),
+            away: AtomicBool::new(false),
+            slow: AtomicU32::new(0),
+        }
+    }
+
+    pub(super) fn is_away(&self) -> bool {
+        self.away.load(Ordering::SeqCst)
+    }
+
+    /// Takes note of how a call went; why the store has to count as away, if it
+    /// has.
+    pub(super) fn heard<T>(&self, answer: &Result<T, StoreError>) -> Option<String> {
+        match answer {
+            Ok(_) => {
+                self.slow.store(0, Ordering::Relaxed);
+                None
+            }
+            Err(StoreError::Away(why)) => Some(why.clone()),
+            Err(slow @ StoreError::Slow(_)) => {
+                let many = self.slow.fetch_add(1, Ordering::Relaxed) + 1 >= SLOW;
+                many.then(|| slow.to_string())
+            }
+            Err(StoreError::Failed(_)) => None,
+        }
+    }
+
+    /// The store is away: from now on it is left alone. Whether that is news:
+    /// whoever brings it has to recover the store.
+    pub(super) fn begins(&self, why: &str) -> bool {
+        self.backlog.open();
+        let news = !self.away.swap(true, Ordering::SeqCst);
+        if news {
+            tracing::error!(
+                "the store is away ({why}): requests are served from memory, and passes wait until there is no more room"
+            );
+        }
+        news
+    }
+
+    /// Puts into the store what was done for a conversation, unless the store is
+    /// away or it takes too long. Whether the store can be asked about it now.
+    pub(super) async fn is_settled(&self, lineage: Lane) -> bool {
+        if self.is_away() {
+            return false;
+        }
+        let settled = self.backlog.settle(&*self.inner, lineage);
+        matches!(tokio::time::timeout(PATIENCE, settled).await, Ok(Ok(())))
+    }
+
+    /// Looks until the store is back and has everything that was done meanwhile.
+    pub(super) async fn recover(&self) {
+        let mut begun = Instant::now();
+        let mut pause = FIRST;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.closing.cancelled() => return,
+            }
+            pause = (pause * 2).min(LAST);
+            if self.is_there().await.is_err() {
+                continue;
+            }
+            self.slow.store(0, Ordering::Relaxed);
+            self.away.store(false, Ordering::SeqCst);
+            let left = self.backlog.len();
+            let away = begun.elapsed();
+            tracing::warn!(?away, left, "the store is back, and used again");
+            let Err(error) = self.settle_all().await else {
+                return;
+            };
+            // Whoever noticed first recovers it.
+            if !self.begins(&error.to_string()) {
+                return;
+            }
+            begun = Instant::now();
+            pause = FIRST;
+        }
+    }
+
+    /// Whether it answers, and has what belongs to no conversation.
+    async fn is_there(&self) -> Result<(), StoreError> {
+        let nowhere = [ChainHash::from_bytes([0; 32])];
+        self.inner.marks(&nowhere).await?;
+        self.backlog.settle(&*self.inner, None).await
+    }
+
+    /// Puts everything there that was done meanwhile, several conversations at
+    /// once; one that has to wait holds up no other.
+    async fn settle_all(&self) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let done = loop {
+            if let Some(done) = self.backlog.end() {
+                break done;
+            }
+            let lanes = self.backlog.lanes();
+            let some = |first| self.settle_some(lanes.iter().skip(first).step_by(AT_ONCE));
+            let (a, b, c, d) = tokio::try_join!(some(0), some(1), some(2), some(3))?;
+            if !(a && b && c && d) {
+                tokio::select! {
+                    () = tokio::time::sleep(FIRST) => {}
+                    () = self.closing.cancelled() => return Ok(()),
+                }
+            }
+        };
+        let (took, kept, lost) = (begun.elapsed(), done.kept, done.lost);
+        if kept + lost > 0 {
+            tracing::warn!(?took, kept, lost, "what was done meanwhile is in the store");
+        }
+        Ok(())
+    }
+
+    /// Whether none of them was too slow.
+    async fn settle_some(&self, lanes: impl Iterator<Item = &Lane>) -> Result<bool, StoreError> {
+        let mut swift = true;
+        for lane in lanes {
+            if self.is_away() {
+                return Err(StoreError::Away("it is away again".to_owned()));
+            }
+            match self.backlog.settle(&*self.inner, *lane).await {
+                Err(StoreError::Slow(_)) => swift = false,
+                settled => settled?,
+            }
+        }
+        Ok(swift)
+    }
+}

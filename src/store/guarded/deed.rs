@@ -1,0 +1,72 @@
+//! Something that was done without the store, and is to be done again there.
+
+use super::backlog::Lane;
+use crate::engine::bound;
+use crate::engine::ids::{BlobId, SegmentId};
+use crate::store::journal::{Archive, Trace};
+use crate::store::{Commit, Committed, Moment, Store, StoreError};
+
+#[derive(Clone)]
+pub(super) enum Deed {
+    Commit(Box<Commit>),
+    Segment(SegmentId, Vec<u8>, Moment),
+    Blobs(Vec<(BlobId, Vec<u8>)>, Moment),
+    Learn(String, String),
+    Archive(Box<(Trace, Archive, Moment)>),
+}
+
+impl Deed {
+    /// What belongs together is done in order.
+    pub(super) fn lane(&self) -> Lane {
+        match self {
+            Self::Commit(commit) => Some(commit.mark.lineage),
+            Self::Archive(kept) => Some(kept.0.lineage),
+            Self::Segment(..) | Self::Blobs(..) | Self::Learn(..) => None,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        // Twice: it stands in the memory too.
+        2 * match self {
+            Self::Commit(commit) => {
+                let overlay = commit.overlay.as_ref().map_or(0, |(_, body)| body.len());
+                overlay + commit.mark.figures.len() + 1_000
+            }
+            Self::Segment(_, body, _) => body.len() + 100,
+            Self::Blobs(blobs, _) => blobs.iter().map(|(_, body)| body.len() + 100).sum(),
+            Self::Learn(key, value) => key.len() + value.len() + 100,
+            Self::Archive(kept) => {
+                let (_, archive, _) = kept.as_ref();
+                let blobs = archive.blobs.iter().map(|(_, body)| body.len() + 100);
+                let messages = archive.messages.iter().map(|kept| kept.parts.len() + 100);
+                blobs.chain(messages).sum()
+            }
+        }
+    }
+
+    /// Does it in the store; whether it holds there.
+    pub(super) async fn again(&self, store: &dyn Store) -> Result<bool, StoreError> {
+        match self {
+            Self::Commit(commit) => {
+                let done = store.commit(commit).await? == Committed::Done;
+                if let (false, Some((id, _))) = (done, &commit.overlay) {
+                    // Its view may have been sent, and have a reply: the overlay
+                    // is kept for the mark that will say so.
+                    let mut beside = Commit::clone(commit);
+                    beside.mark.chain = bound::place(commit.mark.chain, &id.to_string());
+                    beside.parent = None;
+                    store.commit(&beside).await?;
+                }
+                return Ok(done);
+            }
+            Self::Segment(id, body, now) => drop(store.put_segment(*id, body, *now).await?),
+            Self::Blobs(blobs, now) => store.put_blobs(blobs, *now).await?,
+            Self::Learn(key, value) => store.learn(key, value).await?,
+            Self::Archive(kept) => {
+                let (trace, archive, now) = kept.as_ref();
+                store.journal().archive(trace, archive, *now).await?;
+            }
+        }
+        Ok(true)
+    }
+}
