@@ -74,6 +74,10 @@ pub struct Figures {
     /// The factor that was known after this reply, as text: who has not seen the
     /// reply counts by it all the same.
     pub factor: String,
+    /// A pass that an operator wishes for with the request that goes on from
+    /// here, in these words, which may be none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wished: Option<String>,
     /// The overlays that other models have in this lineage; empty: none.
     pub others: BTreeMap<String, String>,
     /// The other models for which upstream is asked to drop thinking.

@@ -85,21 +85,25 @@ async fn note(
     guard::admit(token, &admin.listen, peer, request.uri(), request.headers())?;
     let body = read(admin, request.into_body()).await?;
     let instructions = instructions(&body).map_err(Declined::Malformed)?;
-    wish(admin, id, instructions)
+    wish(admin, id, instructions).await
 }
 
 /// Notes the wish for a pass of whoever may have one.
-pub(super) fn wish(admin: &Admin, id: &str, instructions: Option<String>) -> Result<(), Declined> {
+pub(super) async fn wish(
+    admin: &Admin,
+    id: &str,
+    instructions: Option<String>,
+) -> Result<(), Declined> {
     let views = &admin.shared.views;
-    let known = LineageId::from_text(id).filter(|lineage| views.knows(*lineage));
-    let Some(lineage) = known else {
-        return Err(Declined::Unknown(id.chars().take(64).collect()));
-    };
+    let unknown = || Declined::Unknown(id.chars().take(64).collect());
+    let lineage = LineageId::from_text(id).ok_or_else(unknown)?;
     if views.config().policy.mode == Mode::Off {
         return Err(Declined::Off);
     }
+    if !views.wish(lineage, instructions).await {
+        return Err(unknown());
+    }
     tracing::info!(session = %lineage, "a pass is wished for at the next request");
-    views.wish(lineage, instructions);
     Ok(())
 }
 

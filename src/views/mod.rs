@@ -246,9 +246,9 @@ impl Views {
         }
     }
 
-    /// Whether this process has seen a session.
-    pub fn knows(&self, lineage: LineageId) -> bool {
-        self.known.has(lineage)
+    /// Whether a pass can be wished for in a session that has been seen.
+    pub fn takes_wishes(&self, lineage: LineageId) -> bool {
+        self.known.has(lineage) || self.store.is_shared()
     }
 
     /// Whether requests are served without the store at the moment.
@@ -259,11 +259,6 @@ impl Views {
     /// Whether the store still lacks something that was done while it was away.
     pub fn store_is_settling(&self) -> bool {
         self.store.is_settling()
-    }
-
-    /// Wishes for a pass at the next request of a session.
-    pub fn wish(&self, lineage: LineageId, instructions: Option<String>) {
-        self.wishes.wish(lineage, instructions);
     }
 
     /// Whether a pass is wished for at the next request of a session.

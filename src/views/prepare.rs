@@ -215,7 +215,7 @@ impl Views {
             (Treatment::Ordinary, _) if self.config.policy.mode == Mode::Off => {}
             (Treatment::Ordinary, wish) => {
                 self.note_rereads(&mut prepared).await;
-                prepared.wished = self.wished(&prepared);
+                prepared.wished = self.wished(&mut prepared);
                 let now = wish == Wish::Now || prepared.wished.is_some();
                 let asked = now.then_some(Ask::Manual);
                 let asked = asked.or_else(|| self.client_asks(&prepared));
@@ -232,9 +232,12 @@ impl Views {
 
     /// What an operator has wished for the session. A question on the side, to
     /// another model, leaves it to the session itself.
-    fn wished(&self, prepared: &Prepared) -> Option<Wished> {
-        let wished = || self.wishes.take(prepared.lineage);
-        prepared.own.then(wished).flatten()
+    fn wished(&self, prepared: &mut Prepared) -> Option<Wished> {
+        if !prepared.own {
+            return None;
+        }
+        let elsewhere = prepared.figures.wished.take().map(Wished::saying);
+        self.wishes.take(prepared.lineage).or(elsewhere)
     }
 
     /// Where the conversation stands. That its session may have other overlays

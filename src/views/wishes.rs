@@ -1,22 +1,40 @@
 //! What an operator wishes for a session, until its next request comes.
 //!
 //! Nothing is sent upstream for a wish alone: the client owns the history, so a
-//! pass has to wait until it is here. A wish lives in this process only, and no
-//! longer: it is for the next request, not for one after a restart.
+//! pass has to wait until it is here. Where one process answers all requests a
+//! wish lives in it, and no longer: it is for the next request, not for one after
+//! a restart. Where replicas share a store the next request may land on any: the
+//! wish stands with the mark that the request will go on from, which is read with
+//! each request anyway.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::Views;
+use crate::engine::figures::Figures;
 use crate::engine::ids::LineageId;
+use crate::store::StoreError;
 
 /// The most sessions that wait; beyond it the oldest wish goes.
 const MOST: usize = 1_024;
+
+/// How many marks of a session are looked at for the newest of each model.
+const MARKS: u32 = 16;
 
 /// A pass that was wished for.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Wished {
     /// What a summary should mind, in the words of whoever wished.
     pub instructions: Option<String>,
+}
+
+impl Wished {
+    /// From the words; empty ones say nothing.
+    pub(super) fn saying(words: String) -> Self {
+        Self {
+            instructions: Some(words).filter(|words| !words.is_empty()),
+        }
+    }
 }
 
 /// The wishes, by session.
@@ -60,6 +78,46 @@ impl Wishes {
     pub fn take(&self, lineage: LineageId) -> Option<Wished> {
         let (_, wished) = self.waiting().wishes.remove(&lineage)?;
         Some(wished)
+    }
+}
+
+impl Views {
+    /// Wishes for a pass at the next request of a session; whether anybody knows
+    /// the session.
+    pub async fn wish(&self, lineage: LineageId, instructions: Option<String>) -> bool {
+        if self.store.is_shared() {
+            let words = instructions.as_deref().unwrap_or_default();
+            match self.share_wish(lineage, words).await {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a wish is known to this process only");
+                }
+            }
+        }
+        let known = self.known.has(lineage);
+        if known {
+            self.wishes.wish(lineage, instructions);
+        }
+        known
+    }
+
+    /// Writes a wish to where the session's next request will look. Questions on
+    /// the side have marks of their own, so every model's newest gets it, and the
+    /// session's own takes it.
+    async fn share_wish(&self, lineage: LineageId, words: &str) -> Result<bool, StoreError> {
+        self.writer.flush().await?;
+        let mut newest = self.store.sessions().marks_of(lineage, MARKS).await?;
+        let mut models = HashSet::new();
+        newest.retain(|mark| models.insert(mark.model.clone()));
+        for mark in &mut newest {
+            let mut figures = Figures::read(&mark.figures);
+            figures.wished = Some(words.to_owned());
+            mark.figures = figures.store();
+            mark.seen_at = mark.seen_at.max(self.now());
+        }
+        self.store.record(&newest).await?;
+        Ok(!newest.is_empty())
     }
 }
 

@@ -129,13 +129,14 @@ impl Tools {
         if views.config().policy.mode == Mode::Off {
             return Ok("Nothing is made smaller here: policy.mode is \"off\".".to_owned());
         }
-        let mut sessions = self.admin.recall.containing(who).await?;
-        sessions.retain(|session| views.knows(*session));
-        for session in &sessions {
-            tracing::info!(%session, "a pass is wished for at the next request, by a tool");
-            views.wish(*session, instructions.map(str::to_owned));
+        let mut noted = 0;
+        for session in self.admin.recall.containing(who).await? {
+            if views.wish(session, instructions.map(str::to_owned)).await {
+                tracing::info!(%session, "a pass is wished for at the next request, by a tool");
+                noted += 1;
+            }
         }
-        Ok(match sessions.len() {
+        Ok(match noted {
             0 => "No session with this reference has sent a request to this process since it \
                   started, so there is nothing to make smaller yet. Go on; views are made smaller by \
                   themselves when that is needed."

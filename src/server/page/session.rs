@@ -53,7 +53,7 @@ pub(super) async fn compact(
         let body = compact::read(&admin, request.into_body()).await?;
         let words = compact::within_bounds(entry::field(&body, "instructions"));
         let words = words.map_err(Problem::malformed)?;
-        compact::wish(&admin, &id.to_string(), words)?;
+        compact::wish(&admin, &id.to_string(), words).await?;
         Ok(id)
     };
     match noted.await {
@@ -135,7 +135,7 @@ fn order(admin: &Admin, id: LineageId) -> Markup {
             p.notice { "policy.mode is \"off\": no pass is ever started." }
         } @else if views.is_wished(id) {
             p.notice.good role="status" { "A pass is asked for. It is made with the session's next request, because the history is the client's." }
-        } @else if views.knows(id) {
+        } @else if views.takes_wishes(id) {
             details.order {
                 summary.button { "Compact now" }
                 form method="post" action={ "/longhaul/page/" (id) "/compact" } {

@@ -9,6 +9,7 @@ mod latency;
 mod reach;
 mod stories;
 mod tenants;
+mod wishes;
 
 use crate::cluster::Cluster;
 use crate::support::{Proxy, simulated::Simulated};

@@ -21,9 +21,9 @@ pub fn order(proxy: &Proxy, session: &str, headers: &str, body: &str) -> Answer 
         .answer()
 }
 
-const HERE: &str = "host: localhost\r\n";
+pub const HERE: &str = "host: localhost\r\n";
 
-fn wish(proxy: &Proxy, session: &str) {
+pub fn wish(proxy: &Proxy, session: &str) {
     let answer = order(proxy, session, HERE, "");
     assert_eq!(answer.status(), 202);
     let said: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -32,7 +32,7 @@ fn wish(proxy: &Proxy, session: &str) {
 }
 
 /// An agent that has worked, and its session.
-fn known(upstream: &Simulated, proxy: &Proxy) -> (Agent, String) {
+pub fn known(upstream: &Simulated, proxy: &Proxy) -> (Agent, String) {
     let mut agent = worked(upstream, proxy, FREE);
     let session = session(&agent.chat(upstream, proxy, ""));
     (agent, session)
