@@ -3,7 +3,8 @@
 //! A refusal comes before the first byte of a reply, so nothing has been shown
 //! to the client and another try costs it nothing but time. If no try helps, the
 //! client sees what upstream says to its own request, or else the first refusal,
-//! word for word.
+//! word for word. If upstream is out of reach before that is known, the client
+//! hears so and asks again: a refusal it would take for the last word.
 
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ pub async fn deliver(
             Ok(answer) => answer,
             Err(error) => {
                 views.give_up(prepared).await;
-                return first.ok_or_else(|| error.into());
+                return Err(error.into());
             }
         };
         if !is_refusal(answer.status()) {

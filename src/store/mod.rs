@@ -16,6 +16,7 @@ mod lease;
 mod memory;
 mod moment;
 mod pack;
+mod patience;
 mod pending;
 pub mod postgres;
 mod report;

@@ -50,8 +50,11 @@ pub struct Judge<'a> {
     pub entries: HashMap<&'a str, Vec<&'a Entry>>,
     pub tally: Tally,
     pub wrong: Vec<String>,
-    /// Models of which it is known that they enforce what thinking is bound to.
-    learned: BTreeSet<&'static str>,
+    /// Owners and models of which it is known that what thinking is bound to is
+    /// enforced. By account, as the proxy learns it: to ask for thinking to be
+    /// dropped switches the check on, so what one account has shown is no reason
+    /// to ask on another.
+    learned: BTreeSet<(usize, &'static str)>,
 }
 
 /// What upstream got last on a branch of a history.
@@ -106,7 +109,7 @@ impl<'a> Judge<'a> {
             if attempt.counts {
                 continue;
             }
-            self.refusals(attempt, &entries, passed);
+            self.refusals(agent, attempt, &entries, passed);
             if attempt.anew {
                 lasts.remove(&attempt.branch);
             }
@@ -209,7 +212,7 @@ impl<'a> Judge<'a> {
 
     /// Invariants 2, 7 and 8: upstream takes what it gets, or the proxy puts it
     /// right before the client hears of it.
-    fn refusals(&mut self, attempt: &Attempt, entries: &[&Entry], passed: bool) {
+    fn refusals(&mut self, agent: &Agent, attempt: &Attempt, entries: &[&Entry], passed: bool) {
         for entry in entries {
             let Outcome::Refused { message, .. } = &entry.outcome else {
                 continue;
@@ -223,7 +226,8 @@ impl<'a> Judge<'a> {
             let bound = message.contains("bound to a different");
             let forgot = self.moments.had(Trouble::Store, 0, attempt.ended)
                 || self.moments.had(Trouble::Forgotten, 0, attempt.ended);
-            let learns = bound && (passed || forgot || self.learned.insert(attempt.model));
+            let account = (agent.owner, attempt.model);
+            let learns = bound && (passed || forgot || self.learned.insert(account));
             if !too_long && !learns {
                 let what = format!("invariants 2 and 8: upstream refused a view: {message}");
                 self.wrong(attempt, &what);

@@ -86,6 +86,20 @@ async fn a_runtime_that_ends_takes_nothing_with_it() {
     }
 }
 
+/// The store has no part in it, and the clock alone must not speak against it:
+/// whoever does not find its mark loses its view.
+#[tokio::test]
+async fn a_first_look_up_is_not_given_up_because_its_own_thread_was_held_up() {
+    let home = in_files().await;
+    home.store.commit(&commit(1, 1)).await.unwrap();
+    let folder = home.folder.as_ref().unwrap().path();
+    let limit = std::time::Duration::from_millis(500);
+    let hasty = longhaul::store::sqlite::open(folder, limit).await.store;
+    let held_up = async { std::thread::sleep(limit * 2) };
+    let (found, ()) = tokio::join!(marks(&*hasty, &[1]), held_up);
+    assert_eq!(found.len(), 1);
+}
+
 #[tokio::test]
 async fn a_lock_held_by_a_stranger_is_waited_for_no_longer_than_allowed() {
     let home = in_files().await;

@@ -16,11 +16,11 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
-use tokio::time::timeout;
 
 use super::desk::Desk;
 use super::trouble::Trouble;
 use crate::store::StoreError;
+use crate::store::patience::within;
 
 /// Pieces of work that may wait to be taken; more wait outside.
 const QUEUE: usize = 1_024;
@@ -114,13 +114,12 @@ impl Lane {
         job: Job,
         answer: oneshot::Receiver<T>,
     ) -> Result<T, StoreError> {
-        let answered = timeout(patience, async {
+        let answered = within(patience, async {
             self.jobs.send(job).await.ok()?;
             answer.await.ok()
         });
         answered
-            .await
-            .map_err(|_| StoreError::Slow(patience))?
+            .await?
             .ok_or_else(|| StoreError::Failed("the thread of the store has ended".to_owned()))
     }
 }

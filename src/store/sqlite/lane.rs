@@ -17,10 +17,10 @@ use sqlx::Error;
 use sqlx::sqlite::SqliteConnection;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
 
 use super::database::{Database, Purpose, UNHURRIED};
 use crate::store::StoreError;
+use crate::store::patience::within;
 
 /// Pieces of work that may wait; more wait outside, for as long as they like.
 const QUEUE: usize = 256;
@@ -108,18 +108,15 @@ impl Lane {
         job: Job,
         answer: oneshot::Receiver<Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let answered = timeout(patience, async {
+        let answered = within(patience, async {
             self.jobs.send(job).await.ok()?;
             answer.await.ok()
         });
-        answered
-            .await
-            .map_err(|_| StoreError::Slow(patience))?
-            .unwrap_or_else(|| {
-                Err(StoreError::Failed(
-                    "the writing thread has ended".to_owned(),
-                ))
-            })
+        answered.await?.unwrap_or_else(|| {
+            Err(StoreError::Failed(
+                "the writing thread has ended".to_owned(),
+            ))
+        })
     }
 }
 

@@ -14,10 +14,10 @@ use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::timeout;
 
 use super::database::{Database, Purpose};
 use crate::store::StoreError;
+use crate::store::patience::within;
 
 /// A statement and what it is asked with.
 pub(super) type Question = Query<'static, Sqlite, SqliteArguments>;
@@ -77,9 +77,8 @@ impl Readers {
         patience: Duration,
         answer: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, StoreError> {
-        timeout(patience, answer)
-            .await
-            .map_err(|_| StoreError::Slow(patience))?
+        within(patience, answer)
+            .await?
             .map_err(|error| self.database.failure(&error))
     }
 

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::cast::{
-    BOUND, FREE, NOW, compaction, continues, error, figure, fine, marks, response, same, strict,
-    stubs, unmarked,
+    BOUND, FREE, NOW, compaction, continues, error, figure, fine, json_of, marks, response, same,
+    strict, stubs, unmarked,
 };
-use crate::support::{Proxy, Tap, simulated::Simulated, text};
+use crate::support::{Proxy, Step, Tap, simulated::Simulated, text};
 
 /// The most that one request may become.
 const TRIES: usize = 8;
@@ -309,6 +309,30 @@ fn a_refusal_of_thinking_that_dropping_does_not_cure_is_the_first_one_word_for_w
     let answer = agent.send(&proxy, "");
     assert_eq!(text(&answer.body), error(&format!("{BINDS} false")));
     same(&seen(&tap, 2)[0], &agent.body(), "bytes");
+}
+
+/// Clients ask again after an outage, and never after a refusal: one that was
+/// about to be put right must not end a session because a connection broke.
+#[test]
+fn where_the_next_try_is_lost_on_the_way_the_client_is_not_told_of_the_refusal() {
+    for headers in ["", NOW] {
+        let lost = Arc::new(AtomicBool::new(true));
+        let state = lost.clone();
+        let tap = Tap::start(move |request| {
+            let asked = !json_of(request)["thinking"]["block_binding"].is_null();
+            match (asked, state.load(Ordering::SeqCst)) {
+                (false, _) => response(400, "", error(BINDS).as_bytes()),
+                (true, true) => vec![Step::Close],
+                (true, false) => fine(request),
+            }
+        });
+        let proxy = Proxy::before(&tap.url());
+        let agent = thinker(BOUND);
+        let answer = agent.send(&proxy, headers);
+        assert_eq!(answer.status(), 502, "{}", text(&answer.body));
+        lost.store(false, Ordering::SeqCst);
+        assert_eq!(agent.send(&proxy, headers).status(), 200);
+    }
 }
 
 #[test]
