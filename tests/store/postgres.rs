@@ -320,3 +320,26 @@ async fn replicas_that_tell_of_one_conversation_grow_one_branch() {
         assert_eq!(number(&mut stranger, &sql).await, 0, "{table}");
     }
 }
+
+/// So that whoever finds where a conversation stands needs no second question to
+/// know whether its session has gone on elsewhere.
+#[tokio::test]
+async fn the_farthest_of_the_marks_tells_how_far_its_session_has_come() {
+    let Some((store, _)) = in_database().await else {
+        return;
+    };
+    let at = |number, messages, seen_at| MarkRow {
+        messages,
+        seen_at: Moment(seen_at),
+        ..mark(number)
+    };
+    let rows = [at(1, 1, 10), at(2, 3, 20), at(3, 7, 30), at(4, 5, 25)];
+    store.record(&rows).await.unwrap();
+    let mut found = store.find(&[1, 2].map(place)).await.unwrap();
+    found.sort_by_key(|found| found.mark.messages);
+    let newest: Vec<_> = found.iter().map(|found| found.newest).collect();
+    assert_eq!(newest, [None, Some(7)]);
+    let marks: Vec<_> = found.into_iter().map(|found| found.mark).collect();
+    assert_eq!(marks, rows[..2]);
+    assert_eq!(store.find(&[place(3)]).await.unwrap()[0].newest, Some(7));
+}
