@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use longhaul::engine::chain;
 use longhaul::store::journal::Extent;
-use longhaul::store::{MarkRow, Moment, StoreError, postgres};
+use longhaul::store::{Commit, Committed, MarkRow, Moment, StoreError, postgres};
 
-use crate::cluster::{Cluster, execute, number, raw};
+use crate::cluster::{Cluster, Relay, execute, number, raw};
 use crate::journal_support::{append, archive, entry, fork, search, trace, whole};
 use crate::support::{
-    PATIENCE, at, body, chain as place, commit, in_database, lineage, mark, marks, segments,
+    PATIENCE, at, body, chain as place, commit, in_database, lineage, mark, marks, overlay,
+    segments,
 };
 
 #[tokio::test]
@@ -342,4 +343,28 @@ async fn the_farthest_of_the_marks_tells_how_far_its_session_has_come() {
     let marks: Vec<_> = found.into_iter().map(|found| found.mark).collect();
     assert_eq!(marks, rows[..2]);
     assert_eq!(store.find(&[place(3)]).await.unwrap()[0].newest, Some(7));
+}
+
+/// Its host went down in the middle of a transaction, and the server has not
+/// heard of it.
+#[tokio::test]
+async fn a_client_that_vanishes_holds_nobody_up_for_long() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let store = at(&url).await;
+    store.commit(&commit(1, 1)).await.unwrap();
+    let relay = Relay::before(cluster, "INSERT INTO longhaul.overlays");
+    let vanishing = at(&relay.url(cluster, url.rsplit('/').next().unwrap())).await;
+    let next = |number| Commit {
+        parent: Some(overlay(1)),
+        ..commit(1, number)
+    };
+    let (theirs, ours) = (next(2), next(3));
+    tokio::spawn(async move { vanishing.commit(&theirs).await.map(|_| ()) });
+    while !relay.has_lost_one() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(store.commit(&ours).await.unwrap(), Committed::Done);
 }

@@ -18,6 +18,10 @@ use super::lane::Lane;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
+/// How long a transaction may lie between two of its messages, in milliseconds.
+/// By then whoever began it has vanished, and its locks stand in everybody's way.
+pub(super) const ABANDONED: u32 = 5_000;
+
 /// What a message does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -39,6 +43,12 @@ impl Purpose {
             Self::Reading => "",
         };
         format!("SET LOCAL statement_timeout = {limit}; SET LOCAL bytea_output = hex{lasts}")
+    }
+
+    /// How a transaction of several messages begins.
+    pub(super) fn begin(self, patience: Duration) -> String {
+        let settings = self.settings(patience);
+        format!("BEGIN; {settings}; SET LOCAL idle_in_transaction_session_timeout = {ABANDONED}")
     }
 }
 

@@ -97,7 +97,8 @@ impl Desk {
                     if let Ok(Ok(())) = timeout(LATE, connection.ping()).await {
                         self.put_back(connection);
                     }
-                    if !trouble.collided() || collisions == COLLISIONS {
+                    let again = trouble.collided() || was_abandoned(&trouble);
+                    if !again || collisions == COLLISIONS {
                         return Some(Err(trouble));
                     }
                     collisions += 1;
@@ -173,4 +174,11 @@ impl Desk {
             let _ = timeout(LATE, connection.close()).await;
         }
     }
+}
+
+/// The database took the transaction for one whose client has vanished, which was
+/// only held up: the process was stopped for a while, or its machine.
+fn was_abandoned(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Sql(sqlx::Error::Database(error))
+        if error.code().as_deref() == Some("25P03"))
 }

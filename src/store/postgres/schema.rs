@@ -13,8 +13,10 @@ use super::trouble::Trouble;
 
 const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
-/// Only the first to come may wait for as long as the steps take.
+/// Only the first to come may wait for as long as the steps take; whoever
+/// vanishes half way holds nobody up.
 const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 60000; \
+    SET LOCAL idle_in_transaction_session_timeout = 5000; \
     SELECT pg_advisory_xact_lock(7813567290041)";
 
 /// The schema is made only where it is missing: who may not make one can be
