@@ -368,3 +368,36 @@ async fn a_client_that_vanishes_holds_nobody_up_for_long() {
     }
     assert_eq!(store.commit(&ours).await.unwrap(), Committed::Done);
 }
+
+/// The URL of a database as another role, which is made with these rights.
+async fn as_role(url: &str, name: &str, rights: &str) -> String {
+    let mut stranger = raw(url).await;
+    execute(&mut stranger, &format!("CREATE ROLE {name} LOGIN {rights}")).await;
+    let database = url.rsplit('/').next().unwrap();
+    let sql = format!("GRANT CREATE ON DATABASE {database} TO {name}");
+    execute(&mut stranger, &sql).await;
+    url.replace("//tests@", &format!("//{name}@"))
+}
+
+#[tokio::test]
+async fn a_limit_of_connections_below_the_pools_only_makes_others_wait() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let url = as_role(&url, "has_few", "CONNECTION LIMIT 2").await;
+    let store = postgres::open(&url, 16, PATIENCE).await.unwrap().store;
+    let mut asking = tokio::task::JoinSet::new();
+    for number in 0..64 {
+        let store = Arc::clone(&store);
+        asking.spawn(async move { store.commit(&commit(number, number)).await.map(|_| ()) });
+    }
+    for done in asking.join_all().await {
+        done.unwrap();
+    }
+    // With none at all it is away.
+    let other = postgres::open(&url, 1, PATIENCE).await.unwrap().store;
+    let away = other.marks(&[place(1)]).await.unwrap_err();
+    assert!(matches!(away, StoreError::Away(_)), "{away}");
+    assert_eq!(marks(&*store, &[1, 63]).await.len(), 2);
+}

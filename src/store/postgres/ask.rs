@@ -20,7 +20,7 @@ use crate::store::StoreError;
 
 /// How long a transaction may lie between two of its messages, in milliseconds.
 /// By then whoever began it has vanished, and its locks stand in everybody's way.
-pub(super) const ABANDONED: u32 = 5_000;
+const ABANDONED: u32 = 5_000;
 
 /// What a message does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,16 @@
 //! format. One that failed is dropped, and with it all that lie idle: whatever
 //! happened to it has mostly happened to them, and a new one is tried at once.
 //! None is asked beforehand whether it still works, because that would cost
-//! every request another round trip.
+//! every request another round trip. A database that has no more of them to give
+//! is not away: whoever wants one waits until another is put back.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Row};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 use tokio::time::timeout;
 
 use super::schema;
@@ -35,6 +37,10 @@ const IDLE: Duration = Duration::from_mins(4);
 /// How often work begins again that stood in the way of other work.
 const COLLISIONS: u32 = 5;
 
+/// How long a database is not asked for another connection after it had none to
+/// give.
+const FULL: Duration = Duration::from_secs(1);
+
 const ROLE: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'";
 
 /// The connections.
@@ -43,6 +49,12 @@ pub(super) struct Desk {
     most: u32,
     room: Semaphore,
     idle: RefCell<Vec<(PgConnection, Instant)>>,
+    /// How many are being used.
+    lent: Cell<u32>,
+    /// One is not used any more.
+    returned: Notify,
+    /// When the database last had no more to give.
+    full: Cell<Option<Instant>>,
     /// The tables are there and of a known format.
     ready: OnceCell<()>,
     closed: Cell<bool>,
@@ -55,6 +67,9 @@ impl Desk {
             most: most.max(1),
             room: Semaphore::new(most.max(1) as usize),
             idle: RefCell::default(),
+            lent: Cell::new(0),
+            returned: Notify::new(),
+            full: Cell::new(None),
             ready: OnceCell::new(),
             closed: Cell::new(false),
         }
@@ -75,10 +90,11 @@ impl Desk {
         }
         let mut collisions = 0;
         loop {
-            let (mut connection, reused) = match self.connection().await {
+            let (mut connection, reused) = match self.connection(patience).await {
                 Ok(connection) => connection,
                 Err(trouble) => return Some(Err(trouble)),
             };
+            let _lent = Lent::from(self);
             if given_up() {
                 self.put_back(connection);
                 return None;
@@ -112,18 +128,42 @@ impl Desk {
     }
 
     /// A connection, and whether it was used before.
-    async fn connection(&self) -> Result<(PgConnection, bool), Trouble> {
-        if self.closed.get() {
-            return Err(Trouble::Closed);
-        }
-        let free = self.idle.borrow_mut().pop();
-        if let Some((connection, since)) = free {
-            if since.elapsed() < IDLE {
-                return Ok((connection, true));
+    async fn connection(&self, patience: Duration) -> Result<(PgConnection, bool), Trouble> {
+        loop {
+            if self.closed.get() {
+                return Err(Trouble::Closed);
             }
-            // It was used last: the others lie idle for even longer.
-            self.idle.borrow_mut().clear();
+            let free = self.idle.borrow_mut().pop();
+            if let Some((connection, since)) = free {
+                if since.elapsed() < IDLE {
+                    return Ok((connection, true));
+                }
+                // It was used last: the others lie idle for even longer.
+                self.idle.borrow_mut().clear();
+            }
+            let was_full = self.full.get().is_some_and(|at| at.elapsed() < FULL);
+            if !(was_full && self.lent.get() > 0) {
+                match self.another().await {
+                    Err(trouble) if is_full(&trouble) => {
+                        self.full.set(Some(Instant::now()));
+                        if self.lent.get() == 0 && self.idle.borrow().is_empty() {
+                            return Err(trouble);
+                        }
+                    }
+                    another => return Ok((another?, false)),
+                }
+            }
+            // One may have been put back while the database was asked.
+            if self.idle.borrow().is_empty()
+                && timeout(patience, self.returned.notified()).await.is_err()
+            {
+                return Err(Trouble::Silent);
+            }
         }
+    }
+
+    /// A new connection to a database with tables of a known format.
+    async fn another(&self) -> Result<PgConnection, Trouble> {
         let connecting = timeout(CONNECTING, self.connect()).await;
         let mut connection = connecting.unwrap_or(Err(Trouble::Silent))?;
         let first = &mut connection;
@@ -133,7 +173,7 @@ impl Desk {
             migrated.unwrap_or(Err(Trouble::Silent))
         };
         self.ready.get_or_try_init(migrate).await?;
-        Ok((connection, false))
+        Ok(connection)
     }
 
     /// A new connection to a primary.
@@ -176,9 +216,38 @@ impl Desk {
     }
 }
 
+/// A connection is being used, as long as this lives.
+struct Lent<'a>(&'a Desk);
+
+impl<'a> From<&'a Desk> for Lent<'a> {
+    fn from(desk: &'a Desk) -> Self {
+        desk.lent.set(desk.lent.get() + 1);
+        Self(desk)
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.lent.set(self.0.lent.get().saturating_sub(1));
+        self.0.returned.notify_one();
+    }
+}
+
+/// There are as many connections as there may be: of the server, the database or
+/// the role.
+fn is_full(trouble: &Trouble) -> bool {
+    code(trouble).as_deref() == Some("53300")
+}
+
 /// The database took the transaction for one whose client has vanished, which was
 /// only held up: the process was stopped for a while, or its machine.
 fn was_abandoned(trouble: &Trouble) -> bool {
-    matches!(trouble, Trouble::Sql(sqlx::Error::Database(error))
-        if error.code().as_deref() == Some("25P03"))
+    code(trouble).as_deref() == Some("25P03")
+}
+
+fn code(trouble: &Trouble) -> Option<String> {
+    match trouble {
+        Trouble::Sql(sqlx::Error::Database(error)) => error.code().map(Cow::into_owned),
+        _ => None,
+    }
 }
