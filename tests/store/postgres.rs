@@ -401,3 +401,25 @@ async fn a_limit_of_connections_below_the_pools_only_makes_others_wait() {
     assert!(matches!(away, StoreError::Away(_)), "{away}");
     assert_eq!(marks(&*store, &[1, 63]).await.len(), 2);
 }
+
+/// Once the way of all databases, and still that of some.
+#[tokio::test]
+async fn it_does_not_matter_what_a_database_takes_a_backslash_for() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let name = url.rsplit('/').next().unwrap();
+    let mut stranger = raw(&url).await;
+    let sql = format!("ALTER DATABASE {name} SET standard_conforming_strings = off");
+    execute(&mut stranger, &sql).await;
+    let store = at(&url).await;
+    let made = commit(1, 1);
+    store.commit(&made).await.unwrap();
+    assert_eq!(marks(&*store, &[1]).await, [made.mark]);
+    assert_eq!(store.overlay(overlay(1)).await.unwrap(), Some(body(1)));
+    let here = trace(1, None, 2);
+    append(&*store, &here, &[entry(1, "one \\ two")], 1).await;
+    let found = search(&*store, &whole(lineage(1)), "two").await;
+    assert_eq!(found.len(), 1);
+}
