@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use longhaul::engine::chain;
 use longhaul::store::journal::Extent;
-use longhaul::store::{Commit, Committed, MarkRow, Moment, StoreError, postgres};
+use longhaul::store::{Commit, Committed, Keep, MarkRow, Moment, StoreError, postgres};
 
 use crate::cluster::{Cluster, Relay, execute, number, raw};
 use crate::journal_support::{append, archive, entry, fork, search, trace, whole};
@@ -422,4 +422,42 @@ async fn it_does_not_matter_what_a_database_takes_a_backslash_for() {
     append(&*store, &here, &[entry(1, "one \\ two")], 1).await;
     let found = search(&*store, &whole(lineage(1)), "two").await;
     assert_eq!(found.len(), 1);
+}
+
+/// As if the clock of this machine were forty days ahead of everybody else's.
+#[tokio::test]
+async fn a_replica_with_a_wrong_clock_removes_nothing_that_is_not_old() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let name = url.rsplit('/').next().unwrap();
+    let mut stranger = raw(&url).await;
+    for sql in [
+        "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS \
+         $$ SELECT pg_catalog.clock_timestamp() - interval '40 days' $$",
+        &format!("ALTER DATABASE {name} SET search_path = public, pg_catalog"),
+    ] {
+        execute(&mut stranger, sql).await;
+    }
+    let day = 24 * 60 * 60 * 1_000;
+    let here = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let here = i64::try_from(here.unwrap().as_millis()).unwrap();
+    let there = here - 40 * day;
+    let store = at(&url).await;
+    let seen = |number, seen_at| MarkRow {
+        seen_at: Moment(seen_at),
+        ..mark(number)
+    };
+    let rows = [seen(1, there - day), seen(2, there - 31 * day)];
+    store.record(&rows).await.unwrap();
+    let keep = Keep {
+        since: Moment(here - 30 * day),
+        blobs_since: Moment(here - 30 * day),
+        idle_since: Moment(here),
+        state_bytes: u64::MAX,
+        blob_bytes: u64::MAX,
+    };
+    assert_eq!(store.collect(keep).await.unwrap().marks, 1);
+    assert_eq!(marks(&*store, &[1, 2]).await, rows[..1]);
 }
