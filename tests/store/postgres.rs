@@ -11,8 +11,8 @@ use longhaul::store::{Commit, Committed, Keep, MarkRow, Moment, StoreError, post
 use crate::cluster::{Cluster, Relay, execute, number, raw};
 use crate::journal_support::{append, archive, entry, fork, search, trace, whole};
 use crate::support::{
-    PATIENCE, at, body, chain as place, commit, in_database, lineage, mark, marks, overlay,
-    segments,
+    EVERYTHING, PATIENCE, at, blob, body, chain as place, commit, in_database, lineage, mark,
+    marks, overlay, segments,
 };
 
 #[tokio::test]
@@ -460,4 +460,48 @@ async fn a_replica_with_a_wrong_clock_removes_nothing_that_is_not_old() {
     };
     assert_eq!(store.collect(keep).await.unwrap().marks, 1);
     assert_eq!(marks(&*store, &[1, 2]).await, rows[..1]);
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_write_is_told_which_right_is_missing() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let as_reader = as_role(&url, "may_read", "").await;
+    at(&url).await.close().await.unwrap();
+    let mut stranger = raw(&url).await;
+    for (grant, missing) in [
+        ("USAGE ON SCHEMA longhaul TO may_read", "permission denied"),
+        (
+            "SELECT ON longhaul.format TO may_read",
+            "DELETE on longhaul.blobs",
+        ),
+        (
+            "SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA longhaul TO may_read",
+            "DELETE on",
+        ),
+    ] {
+        execute(&mut stranger, &format!("GRANT {grant}")).await;
+        let error = postgres::open(&as_reader, 4, PATIENCE).await.err();
+        let said = error.expect(missing).to_string();
+        assert!(said.contains(missing), "{said}");
+        // A line of the server's own source says nothing to anybody.
+        assert!(!said.contains(" at line "), "{said}");
+    }
+    let all = "GRANT DELETE ON ALL TABLES IN SCHEMA longhaul TO may_read";
+    execute(&mut stranger, all).await;
+    let store = at(&as_reader).await;
+    store.commit(&commit(1, 1)).await.unwrap();
+    append(&*store, &trace(1, None, 2), &[entry(1, "word")], 1).await;
+    let lone = [(blob(1), body(1))];
+    store.put_blobs(&lone, Moment(1)).await.unwrap();
+    store.collect(EVERYTHING).await.unwrap();
+    // Nor is one that may not make the tables.
+    let empty = cluster.database().await;
+    let name = empty.rsplit('/').next().unwrap();
+    let as_reader = empty.replace("//tests@", "//may_read@");
+    let error = postgres::open(&as_reader, 4, PATIENCE).await.err();
+    let said = error.expect(name).to_string();
+    assert!(said.contains("CREATE on the database"), "{said}");
 }

@@ -169,8 +169,11 @@ impl Desk {
         let first = &mut connection;
         // Whoever comes second waits for this one: it must not wait for ever.
         let migrate = async move || {
-            let migrated = timeout(MIGRATING, schema::migrate(first)).await;
-            migrated.unwrap_or(Err(Trouble::Silent))
+            let migrated = timeout(MIGRATING, async {
+                schema::migrate(first).await?;
+                schema::check_rights(first).await
+            });
+            migrated.await.unwrap_or(Err(Trouble::Silent))
         };
         self.ready.get_or_try_init(migrate).await?;
         Ok(connection)

@@ -27,6 +27,23 @@ const FIRST: &str = "DO $$ BEGIN \
     CREATE TABLE longhaul.format (version bigint NOT NULL); \
     INSERT INTO longhaul.format VALUES (0)";
 
+/// The first right that is missing to use the tables.
+const RIGHTS: &str = "SELECT wanted || ' on longhaul.' || relname \
+    FROM pg_catalog.pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS wanted \
+    WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'longhaul') \
+    AND relkind = 'r' AND relname <> 'format' \
+    AND NOT pg_catalog.has_table_privilege(pg_class.oid, wanted) ORDER BY 1 LIMIT 1";
+
+/// Refuses a role that may look and not write: it would seem to work until
+/// something must be remembered.
+pub(super) async fn check_rights(connection: &mut PgConnection) -> Result<(), Trouble> {
+    let missing = sqlx::raw_sql(RIGHTS).fetch_optional(connection).await?;
+    match missing {
+        None => Ok(()),
+        Some(row) => Err(Trouble::Denied(row.try_get(0)?)),
+    }
+}
+
 /// Brings the database to the newest format.
 pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble> {
     let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
@@ -40,7 +57,13 @@ pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble
         return Ok(transaction.rollback().await?);
     }
     if found.is_none() {
-        sqlx::raw_sql(FIRST).execute(&mut *transaction).await?;
+        let made = sqlx::raw_sql(FIRST).execute(&mut *transaction).await;
+        made.map_err(|error| match error.as_database_error() {
+            Some(refused) if refused.code().as_deref() == Some("42501") => {
+                Trouble::Denied("CREATE on the database, or on its schema longhaul".to_owned())
+            }
+            _ => error.into(),
+        })?;
     }
     let taken = usize::try_from(found.unwrap_or(0)).unwrap_or(0);
     for step in STEPS.iter().skip(taken) {
