@@ -69,11 +69,15 @@ impl Place {
         }
     }
 
-    async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+    /// Opens it, to be filled or to be read.
+    async fn open(&self, to_be_filled: bool) -> anyhow::Result<Arc<dyn Store>> {
         let Opened { store, reports } = match self {
             Self::Folder(folder) => sqlite::open(folder, PATIENCE).await,
-            Self::Database(StoreUrl::Postgres(url)) => {
+            Self::Database(StoreUrl::Postgres(url)) if to_be_filled => {
                 postgres::open(url.reveal(), CONNECTIONS, PATIENCE).await?
+            }
+            Self::Database(StoreUrl::Postgres(url)) => {
+                postgres::look(url.reveal(), CONNECTIONS, PATIENCE).await?
             }
             Self::Database(url) => bail!("{url} is no store that can be copied"),
         };
@@ -133,8 +137,8 @@ fn whole(folder: PathBuf) -> PathBuf {
 }
 
 async fn move_all(from: &Place, to: &Place) -> anyhow::Result<ExitCode> {
-    let source = from.open().await?;
-    let target = to.open().await?;
+    let source = from.open(false).await?;
+    let target = to.open(true).await?;
     let mut told = Instant::now();
     let tell = |now: Progress| {
         if now.complete || told.elapsed() > PAUSE {

@@ -505,3 +505,21 @@ async fn a_role_that_may_not_write_is_told_which_right_is_missing() {
     let said = error.expect(name).to_string();
     assert!(said.contains("CREATE on the database"), "{said}");
 }
+
+#[tokio::test]
+async fn looking_makes_no_tables() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let error = postgres::look(&url, 4, PATIENCE).await.err().unwrap();
+    assert!(
+        error.to_string().contains("nothing of Longhaul's"),
+        "{error}"
+    );
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'longhaul'";
+    assert_eq!(number(&mut raw(&url).await, schemas).await, 0);
+    at(&url).await.commit(&commit(1, 1)).await.unwrap();
+    let store = postgres::look(&url, 4, PATIENCE).await.unwrap().store;
+    assert_eq!(marks(&*store, &[1]).await.len(), 1);
+}

@@ -43,9 +43,19 @@ const FULL: Duration = Duration::from_secs(1);
 
 const ROLE: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'";
 
+/// What a database is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To keep things in, so it gets tables if it has none.
+    Keeping,
+    /// To look at what is there.
+    Looking,
+}
+
 /// The connections.
 pub(super) struct Desk {
     options: PgConnectOptions,
+    purpose: Use,
     most: u32,
     room: Semaphore,
     idle: RefCell<Vec<(PgConnection, Instant)>>,
@@ -61,9 +71,10 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(options: PgConnectOptions, most: u32) -> Self {
+    pub(super) fn new(options: PgConnectOptions, most: u32, purpose: Use) -> Self {
         Self {
             options,
+            purpose,
             most: most.max(1),
             room: Semaphore::new(most.max(1) as usize),
             idle: RefCell::default(),
@@ -170,8 +181,15 @@ impl Desk {
         // Whoever comes second waits for this one: it must not wait for ever.
         let migrate = async move || {
             let migrated = timeout(MIGRATING, async {
+                match self.purpose {
+                    Use::Looking => schema::check_tables(first).await?,
+                    Use::Keeping => {}
+                }
                 schema::migrate(first).await?;
-                schema::check_rights(first).await
+                match self.purpose {
+                    Use::Looking => Ok(()),
+                    Use::Keeping => schema::check_rights(first).await,
+                }
             });
             migrated.await.unwrap_or(Err(Trouble::Silent))
         };

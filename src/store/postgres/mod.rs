@@ -21,7 +21,7 @@ mod tables;
 mod trouble;
 mod write;
 
-pub use open::{OpenError, open};
+pub use open::{OpenError, look, open};
 
 use std::time::Duration;
 

@@ -44,6 +44,14 @@ pub(super) async fn check_rights(connection: &mut PgConnection) -> Result<(), Tr
     }
 }
 
+/// Refuses a database in which nobody has made tables.
+pub(super) async fn check_tables(connection: &mut PgConnection) -> Result<(), Trouble> {
+    match version(connection).await? {
+        None => Err(Trouble::Empty),
+        Some(_) => Ok(()),
+    }
+}
+
 /// Brings the database to the newest format.
 pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble> {
     let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);

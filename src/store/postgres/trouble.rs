@@ -35,6 +35,9 @@ pub enum Trouble {
         /// The newest format known here.
         known: i64,
     },
+    /// Nobody has made tables in it.
+    #[error("there is nothing of Longhaul's in that database: name the one that the proxies use")]
+    Empty,
     /// The role lacks a right.
     #[error(
         "the role of the database lacks a right: {0}; grant it, or let the role own the tables"
@@ -68,7 +71,9 @@ impl Trouble {
             | Self::Silent
             | Self::Sql(Error::Io(_) | Error::Tls(_) | Error::Protocol(_)) => Nature::OutOfReach,
             Self::Sql(Error::Database(error)) => by_code(&error.code().unwrap_or_default()),
-            Self::Newer { .. } | Self::Denied(_) | Self::Closed | Self::Sql(_) => Nature::Other,
+            Self::Newer { .. } | Self::Empty | Self::Denied(_) | Self::Closed | Self::Sql(_) => {
+                Nature::Other
+            }
         }
     }
 
