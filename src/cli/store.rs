@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 
 use super::desk::{table, write_out};
 use super::{BAD_CONFIGURATION, OverrideArgs};
-use crate::config::{StoreUrl, load};
+use crate::config::{StoreUrl, load, names_database};
 use crate::store::copy::{CopyError, Progress, copy};
 use crate::store::{Opened, Store, postgres, sqlite};
 
@@ -104,7 +104,7 @@ pub fn run(args: StoreCommandArgs) -> anyhow::Result<ExitCode> {
         Ok(StoreUrl::Sqlite) => Some(Place::Folder(whole(loaded.config.data_dir.clone()))),
         Ok(StoreUrl::Memory) => None,
         Ok(url) => Some(Place::Database(url)),
-        Err(_) if given.contains("://") => None,
+        Err(_) if given.contains("://") || names_database(given) => None,
         Err(_) => Some(Place::Folder(whole(PathBuf::from(given)))),
     };
     let (Some(from), Some(to)) = (place(&from), place(&to)) else {
