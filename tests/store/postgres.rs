@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use longhaul::engine::chain;
 use longhaul::store::journal::Extent;
-use longhaul::store::{Commit, Committed, Keep, MarkRow, Moment, StoreError, postgres};
+use longhaul::store::{Commit, Committed, Keep, MarkRow, Moment, Store, StoreError, postgres};
 
 use crate::cluster::{Cluster, Relay, execute, number, raw};
 use crate::journal_support::{append, archive, entry, fork, search, trace, whole};
@@ -522,4 +522,80 @@ async fn looking_makes_no_tables() {
     at(&url).await.commit(&commit(1, 1)).await.unwrap();
     let store = postgres::look(&url, 4, PATIENCE).await.unwrap().store;
     assert_eq!(marks(&*store, &[1]).await.len(), 1);
+}
+
+/// Whatever is written to branches, and however, by any version.
+#[tokio::test]
+async fn the_extent_is_that_of_all_branches_and_costs_no_look_at_them() {
+    let Some((store, url)) = in_database().await else {
+        return;
+    };
+    let mut stranger = raw(&url).await;
+    let grow = async |store: &dyn Store, from: u32| {
+        for turn in from..from + 5 {
+            let here = trace(1, (turn > 1).then_some(turn - 1), turn);
+            append(store, &here, &[entry(turn, "word")], 1).await;
+            let other = trace(u64::from(100 + turn), None, 2);
+            append(store, &other, &[entry(1, "word")], 1).await;
+        }
+        let gone = lineage(u64::from(100 + from));
+        store.journal().forget(gone).await.unwrap();
+    };
+    let mut is_right = async |store: &dyn Store| {
+        let extent = store.journal().extent().await.unwrap();
+        let mut counted = async |what: &str| {
+            let sql = format!("SELECT ({what})::bigint FROM longhaul.branches");
+            number(&mut stranger, &sql).await.unsigned_abs()
+        };
+        let blobs = "(SELECT coalesce(sum(size), 0) FROM longhaul.blobs)";
+        let size = counted(&format!("coalesce(sum(size), 0) + {blobs}")).await;
+        assert_eq!(extent.bytes, size);
+        assert_eq!(extent.branches, counted("count(id)").await);
+        assert_eq!(extent.entries, counted("coalesce(sum(entries), 0)").await);
+    };
+    grow(&*store, 1).await;
+    is_right(&*store).await;
+    store.collect(EVERYTHING).await.unwrap();
+    is_right(&*store).await;
+    // As the format before had it.
+    store.close().await.unwrap();
+    let older = "DROP INDEX longhaul.marks_by_hint; DROP TABLE longhaul.extents; \
+        DROP FUNCTION longhaul.branches_came() CASCADE; \
+        DROP FUNCTION longhaul.branches_changed() CASCADE; \
+        DROP FUNCTION longhaul.branches_went() CASCADE; \
+        UPDATE longhaul.format SET version = 2";
+    execute(&mut raw(&url).await, older).await;
+    let store = at(&url).await;
+    is_right(&*store).await;
+    grow(&*store, 6).await;
+    is_right(&*store).await;
+}
+
+/// How a question is answered, where it may choose.
+async fn plan(url: &str, sql: &str) -> String {
+    use sqlx::Row;
+    let mut stranger = raw(url).await;
+    let sql = format!("SET enable_seqscan = off; EXPLAIN {sql}");
+    let statement = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
+    let rows = statement.fetch_all(&mut stranger).await.unwrap();
+    let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    lines.join("\n")
+}
+
+#[tokio::test]
+async fn the_overlays_of_a_session_are_found_by_an_index_of_their_own() {
+    let Some((_store, url)) = in_database().await else {
+        return;
+    };
+    let plan = plan(
+        &url,
+        "SELECT overlay FROM longhaul.marks WHERE hint = '' AND overlay IS NOT NULL \
+         AND seen_at <= 1 ORDER BY seen_at DESC, overlay LIMIT 1",
+    );
+    let plan = plan.await;
+    assert!(
+        plan.contains("Index Only Scan using marks_by_hint"),
+        "{plan}"
+    );
+    assert!(!plan.contains("Sort"), "{plan}");
 }

@@ -11,7 +11,11 @@ use sqlx::{AssertSqlSafe, Connection, Row};
 
 use super::trouble::Trouble;
 
-const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
 
 /// Only the first to come may wait for as long as the steps take; whoever
 /// vanishes half way holds nobody up.

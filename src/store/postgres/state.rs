@@ -84,10 +84,20 @@ impl PostgresStore {
         hint: Hint,
         limit: u32,
     ) -> Result<Vec<OverlayId>, StoreError> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        // From one to the next: a session may have many marks, and overlays.
+        let its = format!("hint = {} AND overlay IS NOT NULL", bytes(hint.as_bytes()));
+        let newest = "ORDER BY seen_at DESC, overlay LIMIT 1";
         let sql = format!(
-            "SELECT overlay FROM longhaul.marks WHERE hint = {} AND overlay IS NOT NULL \
-             GROUP BY overlay ORDER BY max(seen_at) DESC, overlay LIMIT {limit}",
-            bytes(hint.as_bytes())
+            "WITH RECURSIVE latest AS ((SELECT overlay, seen_at, ARRAY[overlay] AS found \
+             FROM longhaul.marks WHERE {its} {newest}) \
+             UNION ALL SELECT earlier.overlay, earlier.seen_at, latest.found || earlier.overlay \
+             FROM latest, LATERAL (SELECT overlay, seen_at FROM longhaul.marks WHERE {its} \
+             AND seen_at <= latest.seen_at AND overlay <> ALL (latest.found) {newest}) AS earlier \
+             WHERE cardinality(latest.found) < {limit}) \
+             SELECT overlay FROM latest ORDER BY seen_at DESC, overlay"
         );
         let read = |row: &_| digest(row, 0, OverlayId::from_slice);
         self.lane.ask(Purpose::Reading, &sql, read).await
