@@ -151,9 +151,12 @@ async fn move_all(from: &Place, to: &Place) -> anyhow::Result<ExitCode> {
     let copied = copy(&*source, &from.name(), &*target, tell).await;
     let closed = target.close().await.and(source.close().await);
     match copied {
-        Err(error @ (CopyError::Memory | CopyError::InUse(_) | CopyError::Another(_))) => {
-            wrong(&format!("longhaul: {error}"))
-        }
+        Err(
+            error @ (CopyError::Memory
+            | CopyError::InUse(_)
+            | CopyError::Another(_)
+            | CopyError::Moved),
+        ) => wrong(&format!("longhaul: {error}")),
         Err(error) => Err(error.into()),
         Ok(copied) => {
             closed.context("cannot close the store")?;
