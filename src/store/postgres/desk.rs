@@ -25,7 +25,7 @@ const CONNECTING: Duration = Duration::from_secs(5);
 
 /// How long the tables may take to be made or renewed, the wait for another
 /// replica that is at it included.
-const MIGRATING: Duration = Duration::from_mins(2);
+const MIGRATING: Duration = Duration::from_mins(11);
 
 /// How long an answer may be late before its connection is given up. The
 /// database itself stops working on it when the time is over.
@@ -175,26 +175,25 @@ impl Desk {
 
     /// A new connection to a database with tables of a known format.
     async fn another(&self) -> Result<PgConnection, Trouble> {
-        let connecting = timeout(CONNECTING, self.connect()).await;
-        let mut connection = connecting.unwrap_or(Err(Trouble::Silent))?;
+        let mut connection = within(CONNECTING, self.connect()).await?;
         let first = &mut connection;
-        // Whoever comes second waits for this one: it must not wait for ever.
-        let migrate = async move || {
-            let migrated = timeout(MIGRATING, async {
-                match self.purpose {
-                    Use::Looking => schema::check_tables(first).await?,
-                    Use::Keeping => {}
-                }
-                schema::migrate(first).await?;
-                match self.purpose {
-                    Use::Looking => Ok(()),
-                    Use::Keeping => schema::check_rights(first).await,
-                }
-            });
-            migrated.await.unwrap_or(Err(Trouble::Silent))
-        };
-        self.ready.get_or_try_init(migrate).await?;
+        let prepare = async move || self.prepare(first).await;
+        self.ready.get_or_try_init(prepare).await?;
         Ok(connection)
+    }
+
+    /// Sees to it that the tables are there. Whoever comes second waits for this:
+    /// it must not take for ever.
+    async fn prepare(&self, first: &mut PgConnection) -> Result<(), Trouble> {
+        match within(CONNECTING, schema::is_newest(first)).await? {
+            Some(true) => {}
+            None if self.purpose == Use::Looking => return Err(Trouble::Empty),
+            _ => within(MIGRATING, schema::migrate(first)).await?,
+        }
+        match self.purpose {
+            Use::Looking => Ok(()),
+            Use::Keeping => within(CONNECTING, schema::check_rights(first)).await,
+        }
     }
 
     /// A new connection to a primary.
@@ -235,6 +234,13 @@ impl Desk {
             let _ = timeout(LATE, connection.close()).await;
         }
     }
+}
+
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    timeout(limit, work).await.unwrap_or(Err(Trouble::Silent))
 }
 
 /// A connection is being used, as long as this lives.

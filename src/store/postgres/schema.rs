@@ -19,7 +19,7 @@ const STEPS: &[&str] = &[
 
 /// Only the first to come may wait for as long as the steps take; whoever
 /// vanishes half way holds nobody up.
-const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 60000; \
+const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 600000; \
     SET LOCAL idle_in_transaction_session_timeout = 5000; \
     SELECT pg_advisory_xact_lock(7813567290041)";
 
@@ -48,21 +48,17 @@ pub(super) async fn check_rights(connection: &mut PgConnection) -> Result<(), Tr
     }
 }
 
-/// Refuses a database in which nobody has made tables.
-pub(super) async fn check_tables(connection: &mut PgConnection) -> Result<(), Trouble> {
-    match version(connection).await? {
-        None => Err(Trouble::Empty),
-        Some(_) => Ok(()),
-    }
+/// Whether the database has the newest format; none: it has no tables yet. Mostly
+/// it has, and nothing is to be locked for it.
+pub(super) async fn is_newest(connection: &mut PgConnection) -> Result<Option<bool>, Trouble> {
+    let found = version(connection).await?;
+    let newest = is_known(found, known())?;
+    Ok(found.map(|_| newest))
 }
 
 /// Brings the database to the newest format.
 pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble> {
-    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
-    // Mostly there is nothing to do, and nothing to lock for it.
-    if is_known(version(connection).await?, known)? {
-        return Ok(());
-    }
+    let known = known();
     let mut transaction = connection.begin_with(BEGIN).await?;
     let found = version(&mut transaction).await?;
     if is_known(found, known)? {
@@ -85,6 +81,11 @@ pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble
     sqlx::raw_sql(stamp).execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(())
+}
+
+/// The newest format.
+fn known() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
 fn is_known(found: Option<i64>, known: i64) -> Result<bool, Trouble> {
