@@ -33,9 +33,9 @@ impl Relay {
                 std::thread::spawn(move || {
                     carry(client, server, |words| {
                         let mut heard = words.windows(last_words.len());
-                        let vanishes = heard.any(|heard| heard == last_words.as_bytes());
-                        told.fetch_or(vanishes, Ordering::SeqCst);
-                        !vanishes
+                        let is_last = heard.any(|heard| heard == last_words.as_bytes());
+                        told.fetch_or(is_last, Ordering::SeqCst);
+                        !is_last
                     });
                 });
             }
