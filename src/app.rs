@@ -206,8 +206,10 @@ impl App {
                 upstream: Upstream::new(options, connector.clone())?,
                 shared: shared.clone(),
             });
+            let moved = admin_listener.is_some();
             let mut router = admin::health(admin.clone());
-            if admin_listener.is_none() {
+            router = router.merge(admin::nothing_else(admin.clone(), moved));
+            if !moved {
                 router = router.merge(admin::surface(admin.clone()));
             }
             let router = router.merge(Router::new().fallback(exchange).with_state(worker.clone()));

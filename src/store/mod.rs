@@ -266,6 +266,12 @@ pub trait Store: Send + Sync {
         false
     }
 
+    /// Whether it was to outlast this process and does not, because a file cannot
+    /// be used.
+    fn is_forgetful(&self) -> bool {
+        false
+    }
+
     /// Removes what is no longer kept. Of several that share the store one does
     /// so at a time; for the others there is nothing to do.
     fn collect(&self, keep: Keep) -> Answer<'_, Collected>;
