@@ -257,6 +257,8 @@ impl Views {
         figures.swap = false;
         figures.passed = None;
         figures.previous = None;
+        // The client wants it so.
+        prepared.sending.client_edited = true;
         let plan = Plan {
             overlay: None,
             figures,
