@@ -246,6 +246,11 @@ impl App {
         self.views.tally()
     }
 
+    /// What operators watch, also after the end.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        self.metrics.clone()
+    }
+
     /// Tells when there is nothing to do.
     pub fn quiet(&self) -> Quiet {
         Quiet {
