@@ -26,7 +26,7 @@ use super::log_file::LogFile;
 use super::serve::surroundings;
 use super::{BAD_CONFIGURATION, OverrideArgs, logs};
 use crate::app::App;
-use crate::config::{Config, Loaded, LogLevel, Sources, load};
+use crate::config::{Config, Loaded, LogLevel, Sources, load_to_serve};
 use crate::views::tally::Sums;
 use answers::Answers;
 
@@ -123,7 +123,7 @@ fn sources(args: RunArgs) -> Sources {
 /// The configuration, with the upstream that the environment names where nobody
 /// says another.
 fn configured(sources: &Sources) -> Result<Loaded, String> {
-    let load = |sources: &Sources| load(sources).map_err(|problems| problems.to_string());
+    let load = |sources: &Sources| load_to_serve(sources).map_err(|problems| problems.to_string());
     let loaded = load(sources)?;
     if loaded.origins.gives("upstream") {
         return Ok(loaded);
@@ -227,7 +227,7 @@ mod tests {
             quiet: false,
             command: Vec::new(),
         });
-        let config = confined(load(&sources).unwrap().config);
+        let config = confined(load_to_serve(&sources).unwrap().config);
         assert!(config.listen.is_loopback());
         assert_eq!((config.listen.port(), config.admin.listen), (0, None));
     }
