@@ -17,7 +17,7 @@ use crate::app;
 use crate::config::{Config, StoreUrl, load};
 use crate::metrics::Metrics;
 use crate::recall::Recall;
-use crate::store::{Store, sqlite};
+use crate::store::{Report, Store, sqlite};
 
 /// How long the store may take for an answer: nobody's request waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -88,7 +88,9 @@ async fn open(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
         );
     }
     let opened = sqlite::open(&config.data_dir, config.store.timeout).await;
-    for report in &opened.reports {
+    // How a folder is shared is the business of whoever runs the proxy in it.
+    let listed = |report: &&Report| matches!(report, Report::Listed { .. });
+    for report in opened.reports.iter().filter(|report| !listed(report)) {
         writeln!(io::stderr(), "longhaul: {report}").context("cannot write to standard error")?;
     }
     Ok(opened.store)
