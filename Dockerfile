@@ -1,7 +1,7 @@
 # One binary, a certificate store and a C library; no shell, no root.
 #
 #   docker build -t longhaul .
-#   docker run --rm --read-only -p 127.0.0.1:4180:4180 -v longhaul:/data longhaul
+#   docker run --rm --read-only -p 127.0.0.1:4180:4180 -v longhaul:/data -e LONGHAUL_ADMIN_TOKEN longhaul
 #
 # Where these registries cannot be reached, other images take their place: the
 # first needs cargo and a C compiler, the second glibc at least as new as the

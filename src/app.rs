@@ -49,7 +49,7 @@ const LOOK: Duration = Duration::from_micros(200);
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {source}: is another process using it?")]
+    #[error("cannot listen on {address}{}", remedy(source))]
     Listen {
         /// The address.
         address: String,
@@ -57,7 +57,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// A thread cannot be started.
-    #[error("cannot start a worker thread: {0}")]
+    #[error("cannot start a worker thread")]
     Thread(#[source] io::Error),
     /// The listener cannot be encrypted.
     #[error(transparent)]
@@ -80,8 +80,16 @@ pub enum StartError {
     #[error(transparent)]
     Summarizer(#[from] NoClient),
     /// A metric cannot be registered.
-    #[error("cannot register metrics: {0}")]
+    #[error("cannot register metrics")]
     Metrics(#[from] prometheus::Error),
+}
+
+/// What can be done about an address, where that is known.
+fn remedy(refusal: &io::Error) -> &'static str {
+    match refusal.kind() {
+        io::ErrorKind::AddrInUse => ": is another process using it?",
+        _ => "",
+    }
 }
 
 /// What comes from the process's surroundings rather than from its configuration.
@@ -206,8 +214,10 @@ impl App {
                 upstream: Upstream::new(options, connector.clone())?,
                 shared: shared.clone(),
             });
+            let moved = admin_listener.is_some();
             let mut router = admin::health(admin.clone());
-            if admin_listener.is_none() {
+            router = router.merge(admin::nothing_else(admin.clone(), moved));
+            if !moved {
                 router = router.merge(admin::surface(admin.clone()));
             }
             let router = router.merge(Router::new().fallback(exchange).with_state(worker.clone()));
@@ -244,6 +254,11 @@ impl App {
     /// What has gone by, also after the end.
     pub fn tally(&self) -> Arc<Tally> {
         self.views.tally()
+    }
+
+    /// What operators watch, also after the end.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        self.metrics.clone()
     }
 
     /// Tells when there is nothing to do.
@@ -316,6 +331,8 @@ fn summaries(
     let key = surroundings.summarizer_key.as_deref();
     let elsewhere = match (&config.summarizer.upstream, key) {
         (None, None) => None,
+        // The main one, named once more.
+        (Some(upstream), None) if *upstream == config.upstream => None,
         (upstream, key) => {
             let name = config.summarizer.api_key_env.as_ref();
             let name = name.map_or_else(String::new, ToString::to_string);

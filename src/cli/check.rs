@@ -5,7 +5,7 @@
 //! exit code is 2.
 
 use super::{BAD_CONFIGURATION, OverrideArgs};
-use crate::config::{Sources, load};
+use crate::config::{Sources, load_to_serve};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub fn run(args: CheckArgs) -> io::Result<ExitCode> {
 }
 
 fn check(sources: &Sources, out: &mut impl Write, errors: &mut impl Write) -> io::Result<ExitCode> {
-    match load(sources) {
+    match load_to_serve(sources) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
                 writeln!(errors, "warning: {warning}")?;

@@ -53,8 +53,9 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         variations: Vec::new(),
     };
     let window = plan.settings.window;
+    let turns = if args.turns == 1 { "turn" } else { "turns" };
     say(&format!(
-        "{} turns of a coding agent on {MODEL}, window {} tokens.\n\
+        "{} {turns} of a coding agent on {MODEL}, window {} tokens.\n\
          The proxy is real; the API is simulated. No key, no network.\n",
         args.turns,
         grouped(window)
@@ -65,7 +66,7 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
             lines: Lines::default(),
             drawn: None,
         }),
-        columns: columns(),
+        canvas: canvas(),
     };
     let told = plan.play(&|_| false, &|way, seen| show.note(way, seen))?;
     let scene = show.end();
@@ -99,23 +100,32 @@ fn say(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The columns of the terminal, where frames can be drawn.
-fn columns() -> Option<usize> {
+/// Where frames are drawn.
+#[derive(Clone, Copy)]
+struct Canvas {
+    columns: usize,
+    colours: bool,
+}
+
+/// The terminal, where frames can be drawn on it.
+fn canvas() -> Option<Canvas> {
     let out = std::io::stdout();
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-    if !out.is_terminal() || dumb || is_set("NO_COLOR") {
+    if !out.is_terminal() || dumb {
         return None;
     }
     let size = rustix::termios::tcgetwinsize(&out).ok()?;
     let (columns, rows) = (usize::from(size.ws_col), usize::from(size.ws_row));
-    (columns >= SMALLEST.0 && rows >= SMALLEST.1).then_some(columns)
+    let fits = columns >= SMALLEST.0 && rows >= SMALLEST.1;
+    let colours = !is_set("NO_COLOR");
+    fits.then_some(Canvas { columns, colours })
 }
 
 /// What is shown, while it happens.
 struct Show {
     state: Mutex<State>,
-    columns: Option<usize>,
+    canvas: Option<Canvas>,
 }
 
 struct State {
@@ -129,10 +139,10 @@ impl Show {
     fn note(&self, way: usize, seen: &Seen) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.scene.note(way, seen);
-        match self.columns {
+        match self.canvas {
             None => state.tell(),
-            Some(columns) if state.drawn.is_none_or(|(at, _)| at.elapsed() >= OFTEN) => {
-                state.draw(columns);
+            Some(canvas) if state.drawn.is_none_or(|(at, _)| at.elapsed() >= OFTEN) => {
+                state.draw(canvas);
             }
             Some(_) => {}
         }
@@ -143,8 +153,8 @@ impl Show {
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(columns) = self.columns {
-            state.draw(columns);
+        if let Some(canvas) = self.canvas {
+            state.draw(canvas);
         }
         state.scene
     }
@@ -158,8 +168,8 @@ impl State {
         }
     }
 
-    fn draw(&mut self, columns: usize) {
-        let lines = frame::frame(&self.scene, columns, true);
+    fn draw(&mut self, canvas: Canvas) {
+        let lines = frame::frame(&self.scene, canvas.columns, canvas.colours);
         let before = self.drawn.map_or(0, |(_, lines)| lines);
         let text = frame::draw(&lines, before);
         let mut out = std::io::stdout().lock();

@@ -16,7 +16,7 @@ use super::{BAD_CONFIGURATION, OverrideArgs};
 use crate::config::{Config, StoreUrl, load};
 use crate::metrics::Metrics;
 use crate::recall::Recall;
-use crate::store::{Guarded, Store, postgres, sqlite};
+use crate::store::{Guarded, Report, Store, postgres, sqlite};
 
 /// How long the store may take for an answer: nobody's request waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,7 +89,9 @@ async fn open(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
         );
     }
     let opened = sqlite::open(&config.data_dir, config.store.timeout).await;
-    for report in &opened.reports {
+    // How a folder is shared is the business of whoever runs the proxy in it.
+    let listed = |report: &&Report| matches!(report, Report::Listed { .. });
+    for report in opened.reports.iter().filter(|report| !listed(report)) {
         writeln!(io::stderr(), "longhaul: {report}").context("cannot write to standard error")?;
     }
     Ok(opened.store)

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{OverrideArgs, exposure, logs};
 use crate::app::{App, Surroundings};
 use crate::clock::Clock;
-use crate::config::{Config, load};
+use crate::config::{Config, load_to_serve};
 
 /// The arguments of `serve`.
 #[derive(Clone, Default, clap::Args)]
@@ -26,7 +26,7 @@ pub struct ServeArgs {
 
 /// Runs the proxy.
 pub fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
-    let loaded = match load(&args.overrides.into_sources()) {
+    let loaded = match load_to_serve(&args.overrides.into_sources()) {
         Ok(loaded) => loaded,
         Err(problems) => {
             writeln!(std::io::stderr(), "{problems}").context("cannot write to standard error")?;

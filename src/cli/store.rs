@@ -107,6 +107,12 @@ pub fn run(args: StoreCommandArgs) -> anyhow::Result<ExitCode> {
         Err(_) if given.contains("://") || names_database(given) => None,
         Err(_) => Some(Place::Folder(whole(PathBuf::from(given)))),
     };
+    for (name, given) in [("FROM", &from), ("TO", &to)] {
+        let url = given.parse::<StoreUrl>().ok();
+        if let Some(problem) = url.and_then(|url| url.wrong()) {
+            return wrong(&format!("longhaul: {name}: {problem}"));
+        }
+    }
     let (Some(from), Some(to)) = (place(&from), place(&to)) else {
         return wrong(
             "longhaul: a store to copy is `sqlite`, a folder, or a URL: postgres://user:password@host/database",

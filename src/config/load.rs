@@ -37,6 +37,18 @@ impl Origins {
 
 /// Reads, checks and resolves a configuration.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
+    load_with(sources, |_| ())
+}
+
+/// The same for a proxy, which also needs the secrets that the configuration
+/// names; whoever only looks into a store may not have them.
+pub fn load_to_serve(sources: &Sources) -> Result<Loaded, Problems> {
+    load_with(sources, |applied| {
+        rules::check_secrets(applied, &sources.environment);
+    })
+}
+
+fn load_with(sources: &Sources, more: impl FnOnce(&mut Applied)) -> Result<Loaded, Problems> {
     let mut applied = Applied::default();
     if let Some(path) = sources.config_file() {
         apply_file(&mut applied, path);
@@ -46,6 +58,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
         applied.apply(given);
     }
     rules::check(&mut applied);
+    more(&mut applied);
     let Applied {
         mut config,
         origins,

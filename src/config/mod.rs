@@ -11,6 +11,7 @@
 mod address;
 mod choice;
 mod compaction;
+mod database;
 mod environment;
 mod file;
 mod given;
@@ -37,7 +38,7 @@ pub use choice::{
     Threads,
 };
 pub use compaction::{Cache, Clamp, Clear, Pin, Policy, Split, Trim, TrimTool, Window};
-pub use load::{Loaded, Origins, load};
+pub use load::{Loaded, Origins, load, load_to_serve};
 pub use models::{Model, Models, Price, Prices};
 pub use names::{BadName, PostgresUrl, StoreUrl, TenantBy, VariableName};
 pub use problem::{Mistake, Problem, Problems, Source};

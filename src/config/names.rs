@@ -4,6 +4,7 @@
 //! A store's URL may hold a password, so it prints masked everywhere; the one
 //! place that connects asks for it by name.
 
+use super::database;
 use super::secret::mask;
 use http::HeaderName;
 use std::fmt;
@@ -33,6 +34,16 @@ impl PostgresUrl {
     /// The URL with its password, for connecting. Never print it.
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+impl StoreUrl {
+    /// What keeps it from being used, by the part at fault and without a password.
+    pub fn wrong(&self) -> Option<String> {
+        match self {
+            Self::Sqlite | Self::Memory => None,
+            Self::Postgres(url) => database::wrong(&url.0),
+        }
     }
 }
 

@@ -71,12 +71,16 @@ static RULES: &[Rule] = &[
         broken: |config| {
             let elsewhere = config.summarizer.upstream.as_ref()?;
             let keyless = config.summarizer.api_key_env.is_none();
-            (keyless && !elsewhere.same_origin(&config.upstream)).then(|| {
+            (keyless && *elsewhere != config.upstream).then(|| {
                 "a summarizer at another upstream needs summarizer.api_key_env: \
                  a client's credential is never sent elsewhere"
                     .to_owned()
             })
         },
+    },
+    Rule {
+        keys: &["store.url"],
+        broken: |config| config.store.url.wrong(),
     },
     Rule {
         keys: &["summarizer.replace_prompt", "summarizer.instructions"],
@@ -154,6 +158,24 @@ pub(super) fn check(applied: &mut Applied) {
     }
 }
 
+/// Notes a secret that a proxy needs and that is not there.
+pub(super) fn check_secrets(applied: &mut Applied, variables: &[(String, String)]) {
+    let summarizer = &applied.config.summarizer;
+    let Some(name) = &summarizer.api_key_env else {
+        return;
+    };
+    let mut set = variables.iter().filter(|(known, _)| known == name.as_str());
+    let key = set.next().map(|(_, key)| key).filter(|key| !key.is_empty());
+    let wrong = match key {
+        None if summarizer.upstream.is_some() => "which is not set",
+        Some(key) if http::HeaderValue::from_str(key).is_err() => "which holds no key",
+        _ => return,
+    };
+    let message = format!("it names {name}, {wrong}: set it to the key of the summarizer");
+    let problem = conflict(applied, &["summarizer.api_key_env"], message);
+    applied.problems.push(problem);
+}
+
 /// What looks wrong but stops nothing.
 pub(super) fn warnings(config: &Config, variables: &[(String, String)]) -> Vec<String> {
     let mut silent = vec![CONFIG_VARIABLE, "LONGHAUL_ADMIN_TOKEN"];
@@ -197,7 +219,7 @@ fn missing_file(path: Option<&PathBuf>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Sources, load};
+    use crate::config::{Sources, load, load_to_serve};
 
     fn mistakes(variables: &[(&str, &str)]) -> Vec<String> {
         let own = |(name, value): &(&str, &str)| (format!("LONGHAUL_{name}"), (*value).to_owned());
@@ -235,6 +257,17 @@ mod tests {
             (
                 &[("SUMMARIZER__UPSTREAM", "https://host")],
                 "a summarizer at another upstream",
+            ),
+            (
+                &[(
+                    "SUMMARIZER__UPSTREAM",
+                    "https://api.anthropic.com:443/other",
+                )],
+                "a summarizer at another upstream",
+            ),
+            (
+                &[("STORE__URL", "postgres://u:pw@h/d?sslmode=zzz")],
+                "sslmode must be one of",
             ),
             (
                 &[("SUMMARIZER__REPLACE_PROMPT", "true")],
@@ -283,10 +316,8 @@ mod tests {
     #[test]
     fn values_that_go_together_are_none() {
         for variables in [
-            &[(
-                "SUMMARIZER__UPSTREAM",
-                "https://api.anthropic.com:443/other",
-            )][..],
+            &[("SUMMARIZER__UPSTREAM", "https://api.anthropic.com/")][..],
+            &[("STORE__URL", "postgres://u:pw@h/d?sslmode=require")],
             &[
                 ("SUMMARIZER__UPSTREAM", "https://host"),
                 ("SUMMARIZER__API_KEY_ENV", "KEY"),
@@ -296,6 +327,40 @@ mod tests {
             &[("MODELS", "{ \"claude-*\" = { prices = { read = 0.1 } } }")],
         ] {
             assert_eq!(mistakes(variables), Vec::<String>::new(), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_needs_the_key_of_a_summarizer_elsewhere_and_nobody_else_does() {
+        let elsewhere = ("LONGHAUL_SUMMARIZER__UPSTREAM", "https://host");
+        let named = ("LONGHAUL_SUMMARIZER__API_KEY_ENV", "KEY");
+        for (variables, expected) in [
+            (&[elsewhere, named][..], "it names KEY, which is not set"),
+            (
+                &[elsewhere, named, ("KEY", "")],
+                "it names KEY, which is not set",
+            ),
+            (
+                &[elsewhere, named, ("KEY", "a\nb")],
+                "it names KEY, which holds no key",
+            ),
+            (
+                &[named, ("KEY", "a\nb")],
+                "it names KEY, which holds no key",
+            ),
+            (&[elsewhere, named, ("KEY", "key")], ""),
+            (&[named], ""),
+        ] {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let sources = Sources {
+                environment: variables.iter().map(own).collect(),
+                ..Sources::default()
+            };
+            assert!(load(&sources).is_ok(), "{variables:?}");
+            let told = load_to_serve(&sources).err();
+            let told = told.map_or_else(String::new, |problems| problems.to_string());
+            assert!(told.contains(expected), "{variables:?}: {told}");
+            assert_eq!(told.is_empty(), expected.is_empty(), "{told}");
         }
     }
 

@@ -90,7 +90,8 @@ pub struct Placement {
     pub changes: Vec<Splice>,
     /// Where the last mark of the view stands.
     pub last: Option<Place>,
-    /// The longest lifetime in use; none if the client uses no cache.
+    /// The longest lifetime in use; none if the client has no messages cached,
+    /// which then cost the same whether they were sent before or not.
     pub lifetime: Option<Lifetime>,
 }
 
@@ -169,6 +170,7 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
         .chain(in_messages)
         .chain(automatic)
         .collect();
+    let in_use = automatic.is_some() || !shown.is_empty();
     let end = last_place(conversation, overlay);
     let last = match automatic {
         Some(_) => end,
@@ -178,7 +180,7 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
         segment: "",
         changes: Vec::new(),
         last,
-        lifetime: all.iter().copied().max(),
+        lifetime: all.iter().copied().max().filter(|_| in_use),
     };
     let Some(wanted) = wanted(conversation, overlay, basis, last) else {
         return placement;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry};
 
 use super::labels::{self, DROPS, OPERATIONS, RETRIES, SIZES, STAGES};
 
@@ -42,6 +42,7 @@ pub struct ViewMetrics {
     view_tokens: HistogramVec,
     store_seconds: HistogramVec,
     store_errors: IntCounterVec,
+    store_up: IntGauge,
 }
 
 pub(super) fn counter(
@@ -101,6 +102,10 @@ impl ViewMetrics {
                 "Operations of the store that failed or took too long.",
                 &["op"],
             )?,
+            store_up: IntGauge::new(
+                "store_up",
+                "Whether things are remembered where the configuration says: 0 while the database is away or a file cannot be used.",
+            )?,
         };
         registry.register(Box::new(metrics.reactive.clone()))?;
         registry.register(Box::new(metrics.thinking.clone()))?;
@@ -109,6 +114,7 @@ impl ViewMetrics {
         registry.register(Box::new(metrics.view_tokens.clone()))?;
         registry.register(Box::new(metrics.store_seconds.clone()))?;
         registry.register(Box::new(metrics.store_errors.clone()))?;
+        registry.register(Box::new(metrics.store_up.clone()))?;
         labels::begin(&metrics.reactive, &[RETRIES]);
         labels::begin(&metrics.thinking, &[DROPS]);
         labels::begin(&metrics.fail_open, &[STAGES]);
@@ -156,6 +162,11 @@ impl super::Metrics {
             #[allow(clippy::cast_precision_loss, reason = "a bucket needs no more")]
             histogram.observe(tokens as f64);
         }
+    }
+
+    /// Whether the store is what it is meant to be.
+    pub fn store_up(&self, up: bool) {
+        self.views.store_up.set(i64::from(up));
     }
 
     /// Records an operation of the store.

@@ -10,15 +10,16 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
-use http::{HeaderMap, Response, StatusCode, header};
+use http::{HeaderMap, Response, StatusCode, Uri, header};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::compact::compact;
 use super::connection::Peer;
 use super::exchange::Shared;
+use super::problem::Problem;
 use super::{guard, mcp, page, sessions};
 use crate::config::Listen;
 use crate::recall::Recall;
@@ -68,6 +69,33 @@ pub fn surface(admin: Arc<Admin>) -> Router {
         .merge(mcp::route(admin))
 }
 
+/// What else is asked for under our own names. It is never forwarded: whoever asks
+/// means this process, and may have sent its token along.
+pub fn nothing_else(admin: Arc<Admin>, moved: bool) -> Router {
+    let router = Router::new().route("/longhaul/{*rest}", any(nowhere));
+    let router = if moved {
+        let names = ["/longhaul", "/longhaul/", "/metrics", "/mcp"];
+        names
+            .into_iter()
+            .fold(router, |router, name| router.route(name, any(moved_away)))
+    } else {
+        router
+    };
+    router.with_state(admin)
+}
+
+async fn nowhere(State(admin): State<Arc<Admin>>, uri: Uri) -> Response<Body> {
+    let message = format!("there is nothing at {}", uri.path());
+    let problem = Problem::new(StatusCode::NOT_FOUND, message);
+    finish(&admin, problem.into_response())
+}
+
+async fn moved_away(State(admin): State<Arc<Admin>>) -> Response<Body> {
+    let message = "this is at the address that admin.listen names";
+    let problem = Problem::new(StatusCode::NOT_FOUND, message);
+    finish(&admin, problem.into_response())
+}
+
 async fn alive(State(admin): State<Arc<Admin>>) -> Response<Body> {
     let body = json!({ "status": "alive", "version": env!("CARGO_PKG_VERSION") });
     finish(&admin, (StatusCode::OK, Json(body)).into_response())
@@ -81,13 +109,7 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response<Body> {
     };
     // A store that is away is no reason to send nobody here: every replica would
     // say so at once, and each can serve without.
-    let store = if admin.shared.views.store_is_away() {
-        "away"
-    } else if admin.shared.views.store_is_settling() {
-        "settling"
-    } else {
-        "ready"
-    };
+    let store = admin.shared.views.store_state();
     let body = json!({ "status": word, "store": store });
     finish(&admin, (status, Json(body)).into_response())
 }
@@ -97,7 +119,7 @@ async fn metrics(
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
 ) -> Response<Body> {
-    let local = guard::is_local(peer.map(|Extension(peer)| peer));
+    let local = guard::is_local(peer.map(|Extension(peer)| peer), &headers);
     let token = admin.token.as_deref();
     if !(admin.metrics_open || local || guard::has_token(token, &headers)) {
         let message = "the admin token is needed: authorization: Bearer TOKEN";

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::admin::{Admin, finish};
 use super::connection::Peer;
 use super::guard::{self, Refusal};
-use crate::config::Mode;
+use crate::config::{Choice as _, Mode};
 use crate::engine::ids::LineageId;
 
 /// The longest instructions, in bytes.
@@ -36,8 +36,8 @@ pub(super) enum Declined {
         "no session {0:?} is known here: a session is known from its first request on, until a restart"
     )]
     Unknown(String),
-    #[error("policy.mode is \"off\": no pass is ever started")]
-    Off,
+    #[error("policy.mode is {:?}: no pass is ever made", .0.word())]
+    Off(Mode),
 }
 
 impl Declined {
@@ -46,7 +46,7 @@ impl Declined {
             Self::Refused(refusal) => refusal.facts(),
             Self::Malformed(_) => (StatusCode::BAD_REQUEST, "invalid_request_error"),
             Self::Unknown(_) => (StatusCode::NOT_FOUND, "not_found_error"),
-            Self::Off => (StatusCode::CONFLICT, "invalid_request_error"),
+            Self::Off(_) => (StatusCode::CONFLICT, "invalid_request_error"),
         }
     }
 }
@@ -97,8 +97,9 @@ pub(super) async fn wish(
     let views = &admin.shared.views;
     let unknown = || Declined::Unknown(id.chars().take(64).collect());
     let lineage = LineageId::from_text(id).ok_or_else(unknown)?;
-    if views.config().policy.mode == Mode::Off {
-        return Err(Declined::Off);
+    let mode = views.config().policy.mode;
+    if mode != Mode::On {
+        return Err(Declined::Off(mode));
     }
     if !views.wish(lineage, instructions).await {
         return Err(unknown());

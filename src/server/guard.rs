@@ -52,13 +52,17 @@ impl Refusal {
 /// Whether the token is given, in a time that does not tell how much of it is
 /// right. An empty token is none.
 pub fn has_token(token: Option<&str>, headers: &HeaderMap) -> bool {
-    let given = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    match (token, given) {
+    match (token, bearer(headers)) {
         (None, _) | (_, None) => false,
         (Some(token), Some(given)) => is_token(token, given),
     }
+}
+
+/// The token that is given. The name of the scheme may be written in any case.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let given = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let (scheme, token) = given.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
 }
 
 /// Whether something is the token, in a time that does not tell how much of it is
@@ -67,9 +71,19 @@ pub(super) fn is_token(token: &str, given: &[u8]) -> bool {
     !token.is_empty() && bool::from(token.as_bytes().ct_eq(given))
 }
 
-/// Whether the client is on this machine.
-pub fn is_local(peer: Option<Peer>) -> bool {
-    peer.is_some_and(|Peer(peer)| peer.ip().to_canonical().is_loopback())
+/// What those add who hand on the requests of others.
+const FORWARDED: [&str; 4] = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-real-ip",
+];
+
+/// Whether the client is on this machine. Somebody who is may speak for others,
+/// and mostly says so.
+pub fn is_local(peer: Option<Peer>, headers: &HeaderMap) -> bool {
+    let near = peer.is_some_and(|Peer(peer)| peer.ip().to_canonical().is_loopback());
+    near && !FORWARDED.iter().any(|name| headers.contains_key(*name))
 }
 
 /// Whether an order may be given; `listen` is the address in the configuration.
@@ -82,9 +96,13 @@ pub fn admit(
 ) -> Result<(), Refusal> {
     let host = host(uri, headers);
     if !has_token(token, headers) {
-        if !is_local(peer) {
-            let is_set = token.is_some_and(|token| !token.is_empty());
+        let is_set = token.is_some_and(|token| !token.is_empty());
+        if !is_local(peer, headers) {
             return Err(if is_set { Refusal::Token } else { Refusal::Off });
+        }
+        // A token that is wrong is a mistake, wherever it is made.
+        if is_set && bearer(headers).is_some() {
+            return Err(Refusal::Token);
         }
         if !host.as_ref().is_some_and(|host| is_ours(host, listen)) {
             return Err(Refusal::Host);
@@ -103,7 +121,7 @@ pub fn admit_with_reference(
     headers: &HeaderMap,
 ) -> Result<(), Refusal> {
     let host = host(uri, headers);
-    let elsewhere = peer.is_some() && !is_local(peer);
+    let elsewhere = peer.is_some() && !is_local(peer, headers);
     let free = elsewhere && !headers.contains_key(header::ORIGIN);
     let ours = host.as_ref().is_some_and(|host| is_ours(host, listen));
     if !(free || ours || has_token(token, headers)) {
@@ -164,6 +182,8 @@ mod tests {
     fn only_the_whole_token_is_one() {
         let rows = [
             (Some("secret"), Some("Bearer secret"), true),
+            (Some("secret"), Some("bearer secret"), true),
+            (Some("secret"), Some("Basic secret"), false),
             (Some("secret"), Some("Bearer secre"), false),
             (Some("secret"), Some("secret"), false),
             (Some("secret"), None, false),
@@ -191,11 +211,21 @@ mod tests {
     fn an_order_is_taken_from_this_machine_or_with_the_token() {
         let with = ("authorization", "Bearer secret");
         let wrong = ("authorization", "Bearer other");
+        let handed_on = ("x-forwarded-for", "192.0.2.7");
         let host = ("host", "localhost:4180");
         let rows = [
             (None, HERE, vec![host], Ok(())),
             (Some("secret"), HERE, vec![host], Ok(())),
-            (Some("secret"), HERE, vec![host, wrong], Ok(())),
+            (Some("secret"), HERE, vec![host, wrong], Err(Refusal::Token)),
+            (None, HERE, vec![host, wrong], Ok(())),
+            (None, HERE, vec![host, handed_on], Err(Refusal::Off)),
+            (
+                Some("secret"),
+                HERE,
+                vec![host, handed_on],
+                Err(Refusal::Token),
+            ),
+            (Some("secret"), HERE, vec![host, handed_on, with], Ok(())),
             (None, "[::ffff:127.0.0.1]:9", vec![host], Ok(())),
             (None, "[::1]:9", vec![host], Ok(())),
             (None, THERE, vec![host], Err(Refusal::Off)),

@@ -37,6 +37,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use self::journal::Journal;
+use crate::engine::bound;
 use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 
 /// What a store answers, later.
@@ -83,6 +84,19 @@ pub struct MarkRow {
     pub figures: Vec<u8>,
     /// When it was last used.
     pub seen_at: Moment,
+}
+
+impl MarkRow {
+    /// Where another view holds this one still has its reply, and a place of its
+    /// own by it, if anything tells the reply.
+    fn beside(self) -> Option<Self> {
+        let (chain, figures) = bound::beside(self.chain, &self.figures)?;
+        Some(Self {
+            chain,
+            figures,
+            ..self
+        })
+    }
 }
 
 /// A mark that was looked for.
@@ -282,6 +296,12 @@ pub trait Store: Send + Sync {
 
     /// Whether it still lacks something that was done while it was away.
     fn is_settling(&self) -> bool {
+        false
+    }
+
+    /// Whether it was to outlast this process and does not, because a file cannot
+    /// be used.
+    fn is_forgetful(&self) -> bool {
         false
     }
 

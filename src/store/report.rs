@@ -55,7 +55,7 @@ pub enum Report {
     },
     /// Others could read what only this user should.
     Tightened {
-        /// The file or folder.
+        /// The file.
         path: PathBuf,
         /// The permissions it had.
         from: u32,
@@ -66,6 +66,13 @@ pub enum Report {
         path: PathBuf,
         /// Why it was left so.
         why: String,
+    },
+    /// Others can enter the folder, but not read the files in it.
+    Listed {
+        /// The folder.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
     },
     /// A file is too large to be looked at whole at every start.
     PartlyChecked {
@@ -90,7 +97,7 @@ impl Report {
     pub(super) fn log(&self) {
         match self {
             report if report.is_serious() => tracing::error!("{report}"),
-            Self::PartlyChecked { .. } => tracing::info!("{self}"),
+            Self::PartlyChecked { .. } | Self::Listed { .. } => tracing::info!("{self}"),
             _ => tracing::warn!("{self}"),
         }
     }
@@ -127,6 +134,11 @@ impl fmt::Display for Report {
             Self::Loose { path, why } => {
                 write!(f, "{} may be open to other users: {why}", path.display())
             }
+            Self::Listed { path, mode } => write!(
+                f,
+                "{} was there before and is open to other users (mode {mode:o}): they may see the names and sizes of files in it, but the store's own are for this user alone",
+                path.display()
+            ),
             Self::PartlyChecked { file } => write!(
                 f,
                 "{} is too large to be checked whole at start; what was checked is sound",

@@ -16,7 +16,6 @@ use tokio::time::timeout;
 
 use super::pending::Pending;
 use super::{Found, MarkRow, Store, StoreError, rule};
-use crate::engine::bound;
 use crate::engine::ids::{ChainHash, LineageId};
 
 /// How long figures are gathered.
@@ -267,16 +266,7 @@ async fn write(shared: &Shared) -> Result<(), StoreError> {
             Ok(lost) => {
                 waiting.pending.done();
                 waiting.written += 1;
-                // Another view holds there. This one still has its reply.
-                let beside = |mark: MarkRow| {
-                    let (chain, figures) = bound::beside(mark.chain, &mark.figures)?;
-                    Some(MarkRow {
-                        chain,
-                        figures,
-                        ..mark
-                    })
-                };
-                for mark in lost.into_iter().filter_map(beside) {
+                for mark in lost.into_iter().filter_map(MarkRow::beside) {
                     waiting.pending.push(mark);
                     left += 1;
                 }

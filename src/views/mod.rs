@@ -238,6 +238,8 @@ impl Views {
     pub fn take_stock(&self) {
         let stock = self.census.stock(self.now());
         self.metrics.sessions_active(stock.active);
+        let lasting = !self.store.is_away() && !self.store.is_forgetful();
+        self.metrics.store_up(lasting);
         self.metrics
             .breakers("session", stock.open, stock.half_open);
         if let Some(compactor) = &self.compactor {
@@ -251,14 +253,17 @@ impl Views {
         self.known.has(lineage) || self.store.is_shared()
     }
 
-    /// Whether requests are served without the store at the moment.
-    pub fn store_is_away(&self) -> bool {
-        self.store.is_away()
-    }
-
-    /// Whether the store still lacks something that was done while it was away.
-    pub fn store_is_settling(&self) -> bool {
-        self.store.is_settling()
+    /// How the store is: `away` if requests are served without it, `settling` if
+    /// it lacks something that was done meanwhile, `memory` if its files cannot be
+    /// used, or `ready`.
+    pub fn store_state(&self) -> &'static str {
+        let store = &self.store;
+        match (store.is_away(), store.is_settling(), store.is_forgetful()) {
+            (true, ..) => "away",
+            (_, true, _) => "settling",
+            (.., true) => "memory",
+            _ => "ready",
+        }
     }
 
     /// Whether a pass is wished for at the next request of a session.

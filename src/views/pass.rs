@@ -70,7 +70,8 @@ impl Views {
         let before = prepared.sent.tokens;
         let (trigger, freed) = (checked.trigger.label(), checked.draft.freed);
         let outcome = if self.config.policy.mode == Mode::Observe {
-            tracing::info!(session = %prepared.lineage, decision = ?checked.decision, "a pass would be made here");
+            let freed: u64 = kinds(freed).map(|(_, tokens)| tokens).sum();
+            tracing::info!(session = %prepared.lineage, trigger, before, freed, "a pass would be made here");
             Ok("abandoned")
         } else {
             match self
@@ -256,6 +257,8 @@ impl Views {
         figures.swap = false;
         figures.passed = None;
         figures.previous = None;
+        // The client wants it so.
+        prepared.sending.client_edited = true;
         let plan = Plan {
             overlay: None,
             figures,

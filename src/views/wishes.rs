@@ -159,11 +159,11 @@ mod tests {
         let mut messages = worked();
         let first = prepared(&views, &messages, Wish::None).await;
         let (lineage, mut sent) = (first.lineage, Sent::from(*first));
-        assert!(!views.knows(lineage));
+        assert!(!views.takes_wishes(lineage));
         views.began(&mut sent, &Reply::default());
         views.ended(&mut sent, &Reply::default());
-        assert!(views.knows(lineage));
-        views.wish(lineage, Some("keep the names".into()));
+        assert!(views.takes_wishes(lineage));
+        assert!(views.wish(lineage, Some("keep the names".into())).await);
         messages.push(json!({"role": "assistant", "content": "yes"}));
         messages.push(json!({"role": "user", "content": "on"}));
         let next = prepared(&views, &messages, Wish::None).await;

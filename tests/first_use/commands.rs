@@ -136,7 +136,12 @@ pub const ALL: &[Known] = &[
     )]),
     known("docker build -t longhaul .", StandIn, "docker build -t longhaul ."),
     known(
-        "docker run --rm --read-only -p 127.0.0.1:4180:4180 -v longhaul:/data longhaul",
+        "export LONGHAUL_ADMIN_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')",
+        Runs,
+        "",
+    ),
+    known(
+        "docker run --rm --read-only -p 127.0.0.1:4180:4180 -v longhaul:/data -e LONGHAUL_ADMIN_TOKEN longhaul",
         StandIn,
         "docker run",
     ),

@@ -12,6 +12,7 @@
 mod cluster;
 mod commands;
 mod readme;
+mod refused;
 mod running;
 #[allow(dead_code)]
 #[path = "../proxy/support/sdk.rs"]

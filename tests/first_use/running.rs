@@ -194,6 +194,55 @@ fn what_is_logged_goes_to_a_file_that_is_named() {
     );
 }
 
+/// A wrong key and an API that is not there look alike to the sums, and need
+/// other remedies than a variable that nobody reads.
+#[test]
+fn requests_that_came_to_nothing_are_told_by_how_they_ended() {
+    let world = World::new();
+    std::fs::write(world.path().join("talk.py"), TALK).unwrap();
+    let upstream = Simulated::start(Options {
+        keys: vec![Key {
+            credential: KEY.to_owned(),
+            organization: "org_clients".to_owned(),
+            workspace: "wrkspc_clients".to_owned(),
+        }],
+        ..Options::default()
+    });
+    let url = upstream.sim.url();
+    let models = format!("curl -s -H 'x-api-key: {KEY}' $ANTHROPIC_BASE_URL/v1/models");
+    let talk = "python3 talk.py 1";
+    for (upstream, line, expected) in [
+        (
+            &*url,
+            format!("{talk}; {talk}"),
+            "longhaul: 2 requests, none answered: 401 from upstream\n",
+        ),
+        (
+            "http://127.0.0.1:1",
+            talk.to_owned(),
+            "longhaul: 1 request, none answered: 502 from longhaul itself\n",
+        ),
+        (
+            &url,
+            models,
+            "longhaul: 1 request, no conversation among them: other 200\n",
+        ),
+        (
+            &url,
+            "curl -s $ANTHROPIC_BASE_URL/healthz".to_owned(),
+            "longhaul: no conversation came through: does the command read",
+        ),
+    ] {
+        let output = world
+            .longhaul(&["run", "--store", "memory", "--upstream", upstream])
+            .args(["--", "sh", "-c", &format!("({line}) > out 2>&1")])
+            .output()
+            .unwrap();
+        let told = errors(&output);
+        assert!(told.starts_with(expected), "{line}: {told}");
+    }
+}
+
 /// Starts a command that says `ready`, sends the proxy a signal, and tells how
 /// it all ended.
 fn signalled(signal: &str, script: &str) -> (Option<i32>, String) {
@@ -262,6 +311,44 @@ fn an_interrupt_from_the_keyboard_is_heard_once_and_ends_nobody_else() {
         "{said}"
     );
     assert_eq!(output.status.code(), Some(3));
+}
+
+/// Waits for a command as a shell with job control does: told when it stops, it
+/// continues the process that it knows.
+const SHELL: &str = r#"
+import os, signal, sys
+os.setsid()
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.execvp(sys.argv[1], sys.argv[1:])
+signal.alarm(60)
+_, status = os.waitpid(child, os.WUNTRACED)
+print("stopped" if os.WIFSTOPPED(status) else "ended", flush=True)
+if os.WIFSTOPPED(status):
+    os.kill(child, signal.SIGCONT)
+    _, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"#;
+
+/// Or the terminal would wait for somebody who will never say anything.
+#[test]
+fn a_command_that_stops_itself_stops_the_proxy_and_both_go_on() {
+    let world = World::new();
+    let script = "echo begun; kill -STOP $$; echo resumed; exit 4";
+    let mut command = Command::new("python3");
+    command.args(["-c", SHELL, LONGHAUL]);
+    command.args(["run", "--quiet", "--store", "memory", "--"]);
+    command.args(["sh", "-c", script]);
+    world.settle(&mut command);
+    let output = command.output().unwrap();
+    assert_eq!(
+        out(&output),
+        "begun\nstopped\nresumed\n",
+        "{}",
+        errors(&output)
+    );
+    assert_eq!(output.status.code(), Some(4));
 }
 
 /// As with `nohup`.

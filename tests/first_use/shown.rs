@@ -52,17 +52,20 @@ fn it_tells_the_same_each_time_reaches_nobody_and_leaves_only_its_picture() {
     assert!(!told.contains('\x1b'), "no terminal, no colours");
 }
 
-/// Runs it on a terminal, and types something once it is being drawn.
-fn on_a_terminal(keys: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+/// Runs it on a terminal of that size, and types something once it is being drawn.
+fn on_a_terminal(size: &str, keys: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let world = World::new();
     let terminal = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/first_use/terminal.py");
     let mut command = Command::new("python3");
     // The terminal gets its size when it is there already.
     command.args([terminal, "passes: ", keys, "sh", "-c"]);
-    command.arg("while [ \"$(stty size)\" != '40 100' ]; do :; done; exec \"$0\" \"$@\"");
+    command.arg(format!(
+        "while [ \"$(stty size)\" != '{size}' ]; do :; done; exec \"$0\" \"$@\""
+    ));
     command.arg(LONGHAUL).args(SMALL);
     world.settle(&mut command);
     command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    command.env("TERMINAL_SIZE", size);
     command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     (output.status.code(), out(&output))
@@ -70,7 +73,7 @@ fn on_a_terminal(keys: &str, variables: &[(&str, &str)]) -> (Option<i32>, String
 
 #[test]
 fn it_is_drawn_on_a_terminal_without_switching_anything_over() {
-    let (code, drawn) = on_a_terminal("", &[]);
+    let (code, drawn) = on_a_terminal("24 80", "", &[]);
     assert_eq!(code, Some(0), "{drawn}");
     assert!(drawn.contains('█') && drawn.contains("\x1b[34m"), "{drawn}");
     assert!(drawn.contains("largest prompt, tokens"), "{drawn}");
@@ -78,16 +81,25 @@ fn it_is_drawn_on_a_terminal_without_switching_anything_over() {
         !drawn.contains("\x1b[?"),
         "a mode would outlive an interrupt"
     );
-    let (code, cut) = on_a_terminal("\\x03", &[]);
+    let (code, cut) = on_a_terminal("40 100", "\\x03", &[]);
     assert_ne!(code, Some(0));
     assert!(!cut.contains("\x1b[?"), "{cut}");
     assert!(!cut.contains("largest prompt, tokens"), "{cut}");
 }
 
 #[test]
-fn it_is_told_in_lines_where_somebody_wishes_so() {
-    for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        let (code, told) = on_a_terminal("", &[variable]);
+fn it_is_drawn_without_colours_where_somebody_wishes_so() {
+    let (code, drawn) = on_a_terminal("40 100", "", &[("NO_COLOR", "1")]);
+    assert_eq!(code, Some(0), "{drawn}");
+    assert!(drawn.contains('█') && drawn.contains("\x1b[2K"), "{drawn}");
+    let colours = ["\x1b[0m", "\x1b[3", "\x1b[9"];
+    assert!(!colours.iter().any(|code| drawn.contains(code)), "{drawn}");
+}
+
+#[test]
+fn it_is_told_in_lines_where_it_cannot_be_drawn() {
+    for (size, variables) in [("40 100", &[("TERM", "dumb")][..]), ("23 80", &[])] {
+        let (code, told) = on_a_terminal(size, "", variables);
         assert_eq!(code, Some(0), "{told}");
         assert!(told.contains(": from ") && !told.contains('\x1b'), "{told}");
     }
@@ -103,18 +115,46 @@ fn the_readme_shows_what_the_whole_day_tells() {
         let seconds = begun.elapsed().as_secs_f64();
         println!("demo: 300 turns with and without in {seconds:.1} s");
         let told = out(&output);
-        for line in shown().lines().filter(|line| *line != "...") {
-            assert!(
-                told.lines().any(|it| it == line),
-                "{line:?} is not in {told}"
-            );
-        }
+        assert!(is_excerpt(&shown(), &told), "{told}");
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/demo.svg");
         let drawn = std::fs::read_to_string(world.path().join("longhaul-demo.svg")).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
     } else {
         println!("the whole demo is played with LONGHAUL_DEMO=all");
         assert!(shown().contains("largest prompt, tokens"));
+    }
+}
+
+/// Whether one text is the other with stretches left out, a line `...` for each.
+fn is_excerpt(shown: &str, told: &str) -> bool {
+    let mut rest: Vec<&str> = told.lines().collect();
+    let shown: Vec<&str> = shown.lines().collect();
+    for (number, stretch) in shown.split(|line| *line == "...").enumerate() {
+        let at = rest.windows(stretch.len()).position(|it| it == stretch);
+        match at {
+            Some(0) if number == 0 => {}
+            Some(left_out) if number > 0 && left_out > 0 => {}
+            _ => return false,
+        }
+        rest.drain(..at.unwrap_or(0) + stretch.len());
+    }
+    rest.is_empty()
+}
+
+/// A line that is left out without a word would make a story that never was.
+#[test]
+fn an_excerpt_says_where_something_is_left_out() {
+    for (shown, expected) in [
+        ("a\nb\nc\nd", true),
+        ("a\n...\nd", true),
+        ("a\n...\nc\nd", true),
+        ("a\nb\nd", false),
+        ("b\n...\nd", false),
+        ("a\nb", false),
+        ("a\n...\nb\nc\nd", false),
+        ("a\nx\n...\nd", false),
+    ] {
+        assert_eq!(is_excerpt(shown, "a\nb\nc\nd"), expected, "{shown}");
     }
 }
 
@@ -137,6 +177,7 @@ fn a_picture_that_cannot_be_written_is_told() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
+    assert!(out(&output).starts_with("1 turn of a coding agent on "));
     assert!(
         errors(&output).contains("cannot write no/such/folder.svg"),
         "{}",

@@ -2,6 +2,7 @@
 
     terminal.py WAIT_FOR KEYS COMMAND...
 
+It has TERMINAL_SIZE rows and columns, or else 40 and 100.
 The keys are typed once the output holds WAIT_FOR (nothing: never). Everything
 that appears is printed, and the exit code is the command's.
 """
@@ -17,7 +18,9 @@ wait_for, keys, *command = sys.argv[1:]
 child, terminal = pty.fork()
 if child == 0:
     os.execvp(command[0], command)
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+rows, columns = os.environ.get("TERMINAL_SIZE", "40 100").split()
+size = struct.pack("HHHH", int(rows), int(columns), 0, 0)
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
 seen = b""
 while True:
     try:

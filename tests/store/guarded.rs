@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use longhaul::engine::ids::LineageId;
 use longhaul::store::writer::Writer;
 use longhaul::store::{Commit, Committed, Guarded, MarkRow, Moment, Store, StoreError, postgres};
 
@@ -26,6 +27,18 @@ async fn until_back(store: &Guarded) {
         assert!(begun.elapsed() < Duration::from_secs(30));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// SQL that lets the marks of a conversation wait, as a trigger `gate`.
+fn held_back(lineage: LineageId) -> String {
+    let bytes = lineage.as_bytes().iter();
+    let held: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        r"CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+          'BEGIN PERFORM pg_sleep(10); RETURN NEW; END';
+          CREATE TRIGGER gate BEFORE INSERT ON longhaul.marks FOR EACH ROW
+          WHEN (NEW.lineage = '\x{held}') EXECUTE FUNCTION wait()"
+    )
 }
 
 /// Waits until the database has all that was done without it.
@@ -155,19 +168,8 @@ async fn one_conversation_that_waits_for_the_database_holds_up_no_other() {
         },
         ..other
     };
-    let held: String = lineage(1)
-        .as_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
     let mut connection = raw(&url).await;
-    let gate = format!(
-        r"CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
-          'BEGIN PERFORM pg_sleep(10); RETURN NEW; END';
-          CREATE TRIGGER gate BEFORE INSERT ON longhaul.marks FOR EACH ROW
-          WHEN (NEW.lineage = '\x{held}') EXECUTE FUNCTION wait()"
-    );
-    execute(&mut connection, &gate).await;
+    execute(&mut connection, &held_back(lineage(1))).await;
     cluster.stop();
     until_away(&store).await;
     assert_eq!(store.commit(&commit(1, 1)).await.unwrap(), Committed::Done);
@@ -189,6 +191,96 @@ async fn one_conversation_that_waits_for_the_database_holds_up_no_other() {
     execute(&mut connection, "DROP TRIGGER gate ON longhaul.marks").await;
     until_settled(&store).await;
     assert_eq!(marks(&*beside, &[1, 2, 3]).await.len(), 3);
+}
+
+/// A disk that is full is no reason to give anything up; what an overlay leaves
+/// out is there before it.
+#[tokio::test]
+async fn what_the_database_cannot_write_yet_is_kept_until_it_can() {
+    let Some(mut cluster) = Cluster::start() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let store = guarded(&url).await;
+    let mut connection = raw(&url).await;
+    let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN RAISE EXCEPTION USING ERRCODE = ''53100''; END';
+        CREATE TRIGGER gate BEFORE INSERT ON longhaul.overlays FOR EACH ROW
+        EXECUTE FUNCTION full_disk()";
+    execute(&mut connection, full).await;
+    // It is kept without any other sign that the database is away.
+    assert_eq!(store.commit(&commit(1, 1)).await.unwrap(), Committed::Done);
+    assert_eq!(marks(&store, &[1]).await, [commit(1, 1).mark]);
+    cluster.stop();
+    assert_eq!(store.commit(&commit(2, 2)).await.unwrap(), Committed::Done);
+    cluster.resume();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let beside = at(&url).await;
+    assert!(store.is_settling() && marks(&*beside, &[1, 2]).await.is_empty());
+
+    let mut connection = raw(&url).await;
+    execute(&mut connection, "DROP TRIGGER gate ON longhaul.overlays").await;
+    until_settled(&store).await;
+    assert_eq!(marks(&*beside, &[1, 2]).await.len(), 2);
+}
+
+/// What another replica has decided since counts, whatever waits here.
+#[tokio::test]
+async fn a_conversation_that_waits_still_sees_what_others_store() {
+    let Some(mut cluster) = Cluster::start() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let store = guarded(&url).await;
+    let mut connection = raw(&url).await;
+    execute(&mut connection, &held_back(lineage(1))).await;
+    cluster.stop();
+    until_away(&store).await;
+    store.commit(&commit(1, 1)).await.unwrap();
+    cluster.resume();
+    until_back(&store).await;
+    let beside = at(&url).await;
+    let theirs = Commit {
+        mark: MarkRow {
+            lineage: lineage(2),
+            ..commit(2, 2).mark
+        },
+        ..commit(2, 2)
+    };
+    beside.commit(&theirs).await.unwrap();
+    assert_eq!(marks(&store, &[1, 2]).await.len(), 2);
+    // The figures of others do not wait, and those of its own are kept with it.
+    let figures = [
+        MarkRow {
+            lineage: lineage(3),
+            ..mark(3)
+        },
+        mark(4),
+    ];
+    assert!(store.record(&figures).await.unwrap().is_empty());
+    assert_eq!(marks(&*beside, &[3, 4]).await.len(), 1);
+    assert_eq!(marks(&store, &[4]).await.len(), 1);
+
+    let mut connection = raw(&url).await;
+    execute(&mut connection, "DROP TRIGGER gate ON longhaul.marks").await;
+    until_settled(&store).await;
+    assert_eq!(marks(&*beside, &[1, 2, 3, 4]).await.len(), 4);
+}
+
+/// A replica that is told to stop just after the database is back.
+#[tokio::test]
+async fn what_waits_is_written_before_the_process_ends() {
+    let Some(mut cluster) = Cluster::start() else {
+        return;
+    };
+    let url = cluster.database().await;
+    let store = guarded(&url).await;
+    cluster.stop();
+    until_away(&store).await;
+    store.commit(&commit(1, 1)).await.unwrap();
+    cluster.resume();
+    store.close().await.unwrap();
+    assert_eq!(marks(&*at(&url).await, &[1]).await.len(), 1);
 }
 
 /// A server that hangs does not even refuse.

@@ -28,7 +28,7 @@ async fn new_files_are_for_their_user_alone() {
 }
 
 #[tokio::test]
-async fn looser_permissions_are_tightened_and_reported() {
+async fn looser_permissions_of_files_are_tightened_and_reported() {
     let home = in_files().await;
     let folder = home.folder.as_ref().unwrap().path();
     home.store.commit(&commit(1, 1)).await.unwrap();
@@ -36,21 +36,40 @@ async fn looser_permissions_are_tightened_and_reported() {
     for file in &loose {
         fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
     }
-    fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
     let opened = open(folder).await;
-    assert_eq!(
-        opened.reports.len(),
-        loose.len() + 1,
-        "{:?}",
-        opened.reports
-    );
-    assert_eq!(mode(folder), 0o700);
+    assert_eq!(opened.reports.len(), loose.len(), "{:?}", opened.reports);
     for path in loose {
         assert_eq!(mode(&path), 0o600);
         let from = 0o644;
         assert!(opened.reports.contains(&Report::Tightened { path, from }));
     }
     assert_eq!(marks(&*opened.store, &[1]).await.len(), 1);
+}
+
+/// It may be a project's, with other things in it for other people.
+#[tokio::test]
+async fn a_folder_that_was_there_keeps_its_permissions_and_is_reported() {
+    for (permissions, expected) in [
+        (0o700, ""),
+        (0o2750, "(mode 2750): they may see the names"),
+        (0o755, "(mode 755): they may see the names"),
+        (0o2775, "its mode 2775 lets them replace the files"),
+        (0o777, "its mode 777 lets them replace the files"),
+    ] {
+        let parent = crate::support::folder();
+        let folder = parent.path().join("project");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(permissions)).unwrap();
+        let opened = open(&folder).await;
+        opened.store.commit(&commit(1, 1)).await.unwrap();
+        assert_eq!(mode(&folder), permissions);
+        for file in files(&folder, "") {
+            assert_eq!(mode(&file), 0o600, "{}", file.display());
+        }
+        let told: Vec<String> = opened.reports.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), usize::from(!expected.is_empty()), "{told:?}");
+        assert!(told.concat().contains(expected), "{told:?}");
+    }
 }
 
 #[tokio::test]

@@ -5,18 +5,24 @@
 //! survived here. What is sent to this process alone is handed on. A signal that
 //! was ignored from the start, as `nohup` does, stays ignored for the command too:
 //! to listen for it would undo that.
+//!
+//! A command may also stop itself, as editors and pagers do to give the terminal
+//! back for a while. Whoever waits for this process knows nothing of the command,
+//! so this process stops too, and goes on with it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, waitid};
 use rustix::termios::tcgetpgrp;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{Instant, sleep_until};
 
 /// What shells answer with where there is no such command, and where it is none.
 const NOT_FOUND: u8 = 127;
@@ -26,14 +32,20 @@ const KILLED: i32 = 128;
 
 /// Signals that are listened for; of those from the keyboard it must be told
 /// who sent them.
-const LISTENED: [(Signal, bool); 6] = [
+const LISTENED: [(Signal, bool); 8] = [
     (Signal::INT, true),
     (Signal::QUIT, true),
     (Signal::TERM, false),
     (Signal::HUP, false),
     (Signal::USR1, false),
     (Signal::USR2, false),
+    (Signal::CHILD, false),
+    (Signal::CONT, false),
 ];
+
+/// How long a command must have stood still before this process does so too:
+/// what the keyboard stops, it stops and continues with everybody else.
+const STILL: Duration = Duration::from_millis(50);
 
 /// A command that could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -104,12 +116,32 @@ pub async fn run(
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .spawn();
     let mut child = child.map_err(failed)?;
+    let mut look_at: Option<Instant> = None;
     loop {
+        let look = async {
+            match look_at {
+                Some(moment) => sleep_until(moment).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             ended = child.wait() => return ended.map(code).map_err(failed),
-            Some((which, keyboard)) = signals.0.recv() => {
-                if !(keyboard && in_foreground()) {
-                    hand_on(&child, which);
+            Some((which, keyboard)) = signals.0.recv() => match which {
+                Signal::CHILD => look_at = Some(Instant::now() + STILL),
+                Signal::CONT => {
+                    look_at = None;
+                    if stands_still(&child) {
+                        hand_on(&child, which);
+                    }
+                }
+                _ if keyboard && in_foreground() => {}
+                _ => hand_on(&child, which),
+            },
+            () = look => {
+                look_at = None;
+                if stands_still(&child) {
+                    // The system leaves out those whom nobody could continue.
+                    let _ = kill_process(getpid(), Signal::TSTP);
                 }
             }
         }
@@ -120,11 +152,24 @@ pub async fn run(
 static EMPTY: OsString = OsString::new();
 
 fn hand_on(child: &Child, which: Signal) {
-    let id = child.id().and_then(|id| i32::try_from(id).ok());
-    if let Some(pid) = id.and_then(Pid::from_raw) {
+    if let Some(pid) = pid(child) {
         // It may have ended just now.
         let _ = kill_process(pid, which);
     }
+}
+
+/// Whether the command has been stopped and not continued. Its end is left to
+/// whoever waits for it.
+fn stands_still(child: &Child) -> bool {
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    pid(child)
+        .and_then(|pid| waitid(WaitId::Pid(pid), options).ok()?)
+        .is_some_and(|found| found.stopped())
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    id.and_then(Pid::from_raw)
 }
 
 /// Whether this process is in the foreground of a terminal.

@@ -7,6 +7,7 @@
 //! came of it. The store is the usual one, shared with every other proxy of the
 //! same folder, so a session goes on whichever of them it comes through.
 
+mod answers;
 mod child;
 mod place;
 mod summary;
@@ -25,8 +26,9 @@ use super::log_file::LogFile;
 use super::serve::surroundings;
 use super::{BAD_CONFIGURATION, OverrideArgs, logs};
 use crate::app::App;
-use crate::config::{Config, Loaded, LogLevel, Sources, load};
+use crate::config::{Config, Loaded, LogLevel, Sources, load_to_serve};
 use crate::views::tally::Sums;
+use answers::Answers;
 
 /// How long requests that outlive the command may take to finish.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -81,11 +83,12 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let (ended, sums) = runtime.block_on(behind(&config, &command, &sources.environment))?;
+    let (ended, sums, answers) =
+        runtime.block_on(behind(&config, &command, &sources.environment))?;
     let code = match ended {
         Ok(code) => {
             if !quiet {
-                tell(&summary::line(&sums));
+                tell(&summary::line(&sums, &answers));
             }
             code
         }
@@ -120,7 +123,7 @@ fn sources(args: RunArgs) -> Sources {
 /// The configuration, with the upstream that the environment names where nobody
 /// says another.
 fn configured(sources: &Sources) -> Result<Loaded, String> {
-    let load = |sources: &Sources| load(sources).map_err(|problems| problems.to_string());
+    let load = |sources: &Sources| load_to_serve(sources).map_err(|problems| problems.to_string());
     let loaded = load(sources)?;
     if loaded.origins.gives("upstream") {
         return Ok(loaded);
@@ -149,11 +152,11 @@ async fn behind(
     config: &Config,
     command: &[OsString],
     environment: &[(String, String)],
-) -> anyhow::Result<(Result<u8, child::NotRun>, Sums)> {
+) -> anyhow::Result<(Result<u8, child::NotRun>, Sums, Answers)> {
     // First of all, so that none is missed and none ends the proxy.
     let mut signals = child::Signals::listen().context("cannot listen for signals")?;
     let app = App::start(config, surroundings(config)).await?;
-    let tally = app.tally();
+    let (tally, metrics) = (app.tally(), app.metrics());
     let variables = place::variables(environment, app.address());
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = app.run(async { drop(stopped.await) });
@@ -163,7 +166,8 @@ async fn behind(
         ended
     };
     let ((), ended) = tokio::join!(serving, working);
-    Ok((ended, tally.sums()))
+    let answers = Answers::read(&metrics.render()?);
+    Ok((ended, tally.sums(), answers))
 }
 
 #[cfg(test)]
@@ -223,7 +227,7 @@ mod tests {
             quiet: false,
             command: Vec::new(),
         });
-        let config = confined(load(&sources).unwrap().config);
+        let config = confined(load_to_serve(&sources).unwrap().config);
         assert!(config.listen.is_loopback());
         assert_eq!((config.listen.port(), config.admin.listen), (0, None));
     }

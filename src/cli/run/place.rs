@@ -77,9 +77,16 @@ pub fn variables(environment: &[(String, String)], proxy: SocketAddr) -> Vec<(St
         .any(|(name, value)| is_proxy(name) && !value.is_empty())
     {
         let host = proxy.ip().to_string();
-        for name in DIRECT {
-            let before = value(environment, name).or_else(|| value(environment, DIRECT[0]));
-            let direct = before.map_or(host.clone(), |before| format!("{before},{host}"));
+        let [first, second] = DIRECT.map(|name| value(environment, name));
+        // Programs differ in which spelling they read, so neither may lack what
+        // the other has.
+        for (name, before) in DIRECT.into_iter().zip([first.or(second), second.or(first)]) {
+            let direct = match before {
+                // Everybody, which programs only understand where it stands alone.
+                Some(everybody) if everybody.trim() == "*" => everybody.to_owned(),
+                Some(before) => format!("{before},{host}"),
+                None => host.clone(),
+            };
             variables.push((name.to_owned(), direct));
         }
     }
@@ -153,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_command_is_led_to_the_proxy_and_to_nothing_else() {
-        let rows: [(Set, Set); 4] = [
+        let rows: [(Set, Set); 7] = [
             (
                 &[("OPENAI_BASE_URL", "https://a.b")],
                 &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:7")],
@@ -174,6 +181,34 @@ mod tests {
                     ("ANTHROPIC_BASE_URL", "http://127.0.0.1:7"),
                     ("NO_PROXY", "corp,127.0.0.1"),
                     ("no_proxy", "corp,127.0.0.1"),
+                ],
+            ),
+            (
+                &[("HTTP_PROXY", "http://p:1"), ("no_proxy", "corp")],
+                &[
+                    ("ANTHROPIC_BASE_URL", "http://127.0.0.1:7"),
+                    ("NO_PROXY", "corp,127.0.0.1"),
+                    ("no_proxy", "corp,127.0.0.1"),
+                ],
+            ),
+            (
+                &[
+                    ("HTTP_PROXY", "http://p:1"),
+                    ("NO_PROXY", "upper"),
+                    ("no_proxy", "lower"),
+                ],
+                &[
+                    ("ANTHROPIC_BASE_URL", "http://127.0.0.1:7"),
+                    ("NO_PROXY", "upper,127.0.0.1"),
+                    ("no_proxy", "lower,127.0.0.1"),
+                ],
+            ),
+            (
+                &[("all_proxy", "http://p:1"), ("NO_PROXY", "*")],
+                &[
+                    ("ANTHROPIC_BASE_URL", "http://127.0.0.1:7"),
+                    ("NO_PROXY", "*"),
+                    ("no_proxy", "*"),
                 ],
             ),
             (

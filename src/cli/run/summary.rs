@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::answers::Answers;
 use crate::engine::numerals::grouped;
 use crate::views::tally::{Size, Sums};
 
@@ -9,10 +10,11 @@ use crate::views::tally::{Size, Sums};
 const CENT: i128 = 10_000_000_000;
 
 /// What went through the proxy.
-pub fn line(sums: &Sums) -> String {
+pub fn line(sums: &Sums, answers: &Answers) -> String {
     if sums.requests == 0 {
-        return "no conversation came through: does the command read ANTHROPIC_BASE_URL?"
-            .to_owned();
+        return answers.told().unwrap_or_else(|| {
+            "no conversation came through: does the command read ANTHROPIC_BASE_URL?".to_owned()
+        });
     }
     let Size {
         turns,
@@ -41,7 +43,8 @@ pub fn line(sums: &Sums) -> String {
     line
 }
 
-fn counted(count: u64, word: &str) -> String {
+/// So many of something.
+pub fn counted(count: u64, word: &str) -> String {
     let plural = match (count, word.ends_with('s')) {
         (1, _) => "",
         (_, true) => "es",
@@ -91,7 +94,7 @@ mod tests {
             ),
         ];
         for (sums, expected) in rows {
-            assert_eq!(line(&sums), expected);
+            assert_eq!(line(&sums, &Answers::default()), expected);
         }
     }
 }

@@ -20,7 +20,7 @@ use super::arguments::{Arguments, Wrong};
 use super::offered::{
     COMPACT, EXPAND, INSTRUCTIONS, MOST_PAGES, MOST_RESULTS, RECALL, RESULTS, STATUS, all,
 };
-use crate::config::Mode;
+use crate::config::{Choice as _, Mode};
 use crate::engine::ids::LineageId;
 use crate::engine::recall::reference;
 use crate::recall::{Trouble, Who};
@@ -126,8 +126,12 @@ impl Tools {
         let who = who(&given, trusted)?;
         let instructions = given.maybe_text("instructions", LONGEST_INSTRUCTIONS)?;
         let views = &self.admin.shared.views;
-        if views.config().policy.mode == Mode::Off {
-            return Ok("Nothing is made smaller here: policy.mode is \"off\".".to_owned());
+        let mode = views.config().policy.mode;
+        if mode != Mode::On {
+            let mode = mode.word();
+            return Ok(format!(
+                "Nothing is made smaller here: policy.mode is {mode:?}."
+            ));
         }
         let mut noted = 0;
         for session in self.admin.recall.containing(who).await? {

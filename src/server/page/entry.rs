@@ -120,7 +120,7 @@ fn to_front(admin: &Admin, value: &str, lasts: Duration) -> Response<Body> {
     let secure = if admin.encrypts { "; Secure" } else { "" };
     let seconds = lasts.as_secs();
     let cookie = format!(
-        "{NAME}={value}; Path=/longhaul/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        "{NAME}={value}; Path=/longhaul; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
     );
     let mut response = Redirect::to("/longhaul/").into_response();
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {

@@ -107,7 +107,7 @@ fn standing(admin: &Admin, Timeline { session, timeline }: &Timeline) -> Markup 
             }
             div {
                 dt { "The view has" }
-                dd { (session.segments) small { @if session.segments == 1 { " summary" } @else { " summaries" } } }
+                dd { (session.segments) small { @if session.segments == 1 { " segment" } @else { " segments" } } }
                 dd.more { (session.stubs) @if session.stubs == 1 { " stub" } @else { " stubs" } }
             }
             div {
@@ -132,7 +132,9 @@ fn order(admin: &Admin, id: LineageId) -> Markup {
     let views = &admin.shared.views;
     html! {
         @if views.config().policy.mode == Mode::Off {
-            p.notice { "policy.mode is \"off\": no pass is ever started." }
+            p.notice { "policy.mode is \"off\": no pass is ever made." }
+        } @else if views.config().policy.mode == Mode::Observe {
+            p.notice { "policy.mode is \"observe\": passes are only counted (" code { "longhaul_compactions_total" } " with outcome " code { "abandoned" } ") and logged, and none is made." }
         } @else if views.is_wished(id) {
             p.notice.good role="status" { "A pass is asked for. It is made with the session's next request, because the history is the client's." }
         } @else if views.takes_wishes(id) {
@@ -140,7 +142,7 @@ fn order(admin: &Admin, id: LineageId) -> Markup {
                 summary.button { "Compact now" }
                 form method="post" action={ "/longhaul/page/" (id) "/compact" } {
                     label for="instructions" { "What a summary should mind " span.dim { "(may be empty)" } }
-                    textarea #instructions name="instructions" rows="2" maxlength=(compact::INSTRUCTIONS) {}
+                    textarea #instructions name="instructions" rows="2" maxlength=(compact::INSTRUCTIONS / 4) {}
                     button.primary type="submit" { "Make it smaller with the next request" }
                 }
             }

@@ -13,15 +13,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, Lane};
 use crate::engine::ids::ChainHash;
-use crate::store::{Store, StoreError};
+use crate::store::{Holder, Store, StoreError};
 
 /// How soon it is looked whether it is back, at first and in the end.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
 
-/// How long a request waits until what was done for its conversation is in the
-/// store. After that it is served once more as if the store were away.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a call waits until what was done for its conversation is in the
+/// store.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// How long the end of the process waits for the same.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// The lease that shows whether something can be written.
+const LOOK: &str = "look";
 
 /// How many conversations are put there at once.
 const AT_ONCE: usize = 4;
@@ -72,8 +78,8 @@ impl Absence {
     /// The store is away: from now on it is left alone. Whether that is news:
     /// whoever brings it has to recover the store.
     pub(super) fn begins(&self, why: &str) -> bool {
-        self.backlog.open();
         let news = !self.away.swap(true, Ordering::SeqCst);
+        self.backlog.open();
         if news {
             tracing::error!(
                 "the store is away ({why}): requests are served from memory, and passes wait until there is no more room"
@@ -82,14 +88,38 @@ impl Absence {
         news
     }
 
-    /// Puts into the store what was done for a conversation, unless the store is
-    /// away or it takes too long. Whether the store can be asked about it now.
-    pub(super) async fn is_settled(&self, lineage: Lane) -> bool {
+    /// Puts into the store what was done for conversations, unless the store is
+    /// away or it takes too long. Whether the store has all of it now.
+    pub(super) async fn are_settled(&self, lanes: &[Lane]) -> bool {
         if self.is_away() {
             return false;
         }
-        let settled = self.backlog.settle(&*self.inner, lineage);
+        let settled = async {
+            for lane in lanes {
+                self.backlog.settle(&*self.inner, *lane).await?;
+            }
+            Ok::<_, StoreError>(())
+        };
         matches!(tokio::time::timeout(PATIENCE, settled).await, Ok(Ok(())))
+    }
+
+    /// What can still be done before the process ends.
+    pub(super) async fn last_words(&self) {
+        self.closing.cancel();
+        if self.backlog.len() > 0 {
+            let all = async {
+                while self.is_there().await.is_err() {
+                    tokio::time::sleep(FIRST).await;
+                }
+                self.away.store(false, Ordering::SeqCst);
+                self.settle_all().await
+            };
+            let _ = tokio::time::timeout(LAST_WORDS, all).await;
+        }
+        let left = self.backlog.len();
+        if left > 0 {
+            tracing::error!(left, "what was done while the store was away is lost");
+        }
     }
 
     /// Looks until the store is back and has everything that was done meanwhile.
@@ -110,7 +140,11 @@ impl Absence {
             let left = self.backlog.len();
             let away = begun.elapsed();
             tracing::warn!(?away, left, "the store is back, and used again");
-            let Err(error) = self.settle_all().await else {
+            let settled = tokio::select! {
+                settled = self.settle_all() => settled,
+                () = self.closing.cancelled() => return,
+            };
+            let Err(error) = settled else {
                 return;
             };
             // Whoever noticed first recovers it.
@@ -122,17 +156,20 @@ impl Absence {
         }
     }
 
-    /// Whether it answers, and has what belongs to no conversation.
+    /// Whether it answers, can write, and has what belongs to no conversation.
     async fn is_there(&self) -> Result<(), StoreError> {
         let nowhere = [ChainHash::from_bytes([0; 32])];
         self.inner.marks(&nowhere).await?;
+        let somebody = Holder::random();
+        self.inner.lease(LOOK, somebody, FIRST).await?;
+        self.inner.release(LOOK, somebody).await?;
         self.backlog.settle(&*self.inner, None).await
     }
 
     /// Puts everything there that was done meanwhile, several conversations at
     /// once; one that has to wait holds up no other.
     async fn settle_all(&self) -> Result<(), StoreError> {
-        let begun = Instant::now();
+        let (begun, mut pause) = (Instant::now(), FIRST);
         let done = loop {
             if let Some(done) = self.backlog.end() {
                 break done;
@@ -140,12 +177,12 @@ impl Absence {
             let lanes = self.backlog.lanes();
             let some = |first| self.settle_some(lanes.iter().skip(first).step_by(AT_ONCE));
             let (a, b, c, d) = tokio::try_join!(some(0), some(1), some(2), some(3))?;
-            if !(a && b && c && d) {
-                tokio::select! {
-                    () = tokio::time::sleep(FIRST) => {}
-                    () = self.closing.cancelled() => return Ok(()),
-                }
+            if a && b && c && d {
+                pause = FIRST;
+                continue;
             }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LAST);
         };
         let (took, kept, lost) = (begun.elapsed(), done.kept, done.lost);
         if kept + lost > 0 {
@@ -154,18 +191,23 @@ impl Absence {
         Ok(())
     }
 
-    /// Whether none of them was too slow.
+    /// Whether all of them could be settled.
     async fn settle_some(&self, lanes: impl Iterator<Item = &Lane>) -> Result<bool, StoreError> {
-        let mut swift = true;
+        let mut all = true;
         for lane in lanes {
             if self.is_away() {
                 return Err(StoreError::Away("it is away again".to_owned()));
             }
             match self.backlog.settle(&*self.inner, *lane).await {
-                Err(StoreError::Slow(_)) => swift = false,
-                settled => settled?,
+                Ok(()) => {}
+                Err(StoreError::Slow(_)) => all = false,
+                Err(error @ StoreError::Failed(_)) => {
+                    self.backlog.refused(*lane, &error);
+                    all = false;
+                }
+                Err(away) => return Err(away),
             }
         }
-        Ok(swift)
+        Ok(all)
     }
 }

@@ -7,7 +7,6 @@
 //! waits any more.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::deed::Deed;
@@ -17,19 +16,13 @@ use crate::store::{Memory, Store, StoreError};
 /// The most bytes that wait. Beyond it views stay as they are.
 const ROOM: usize = 256 << 20;
 
-/// How often something may be too slow, while the store answers, before it is
-/// given up: its conversation cannot go on without it.
-const TRIES: u32 = 20;
+/// How often a lane is looked through and the store refuses its first deed,
+/// although it takes others: some minutes. What follows needs it (an overlay what
+/// it leaves out), so the whole lane is given up then.
+const TRIES: u32 = 150;
 
 /// A conversation; none: what belongs to no conversation.
 pub(super) type Lane = Option<LineageId>;
-
-/// A deed that waits.
-struct Item {
-    deed: Deed,
-    /// How often it was too slow, or failed.
-    tries: AtomicU32,
-}
 
 /// What came of doing it again.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +51,9 @@ struct Kept {
 
 #[derive(Default)]
 struct Waiting {
-    deeds: VecDeque<Arc<Item>>,
+    deeds: VecDeque<Arc<Deed>>,
+    /// How often in a row the store refused the first.
+    refused: u32,
     /// Whoever does them again holds it.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -75,18 +70,30 @@ pub(super) enum Pushed {
 }
 
 impl Kept {
-    /// Removes a deed, unless a newer word has taken its place meanwhile.
-    fn remove(&mut self, lane: Lane, item: &Arc<Item>) {
+    /// A deed is done; it may not be there any more, because a newer word has
+    /// taken its place meanwhile.
+    fn done(&mut self, lane: Lane, deed: &Arc<Deed>, holds: bool) {
+        self.done.kept += u64::from(holds);
+        self.done.lost += u64::from(!holds);
         let Some(waiting) = self.lanes.get_mut(&lane) else {
             return;
         };
+        waiting.refused = 0;
         let mut deeds = waiting.deeds.iter();
-        if let Some(at) = deeds.position(|held| Arc::ptr_eq(held, item)) {
+        if let Some(at) = deeds.position(|held| Arc::ptr_eq(held, deed)) {
             waiting.deeds.remove(at);
-            self.bytes = self.bytes.saturating_sub(item.deed.bytes());
+            self.bytes = self.bytes.saturating_sub(deed.bytes());
         }
         if waiting.deeds.is_empty() {
             self.lanes.remove(&lane);
+        }
+    }
+
+    fn give_up(&mut self, lane: Lane) {
+        let lane = self.lanes.remove(&lane);
+        for deed in lane.iter().flat_map(|lane| &lane.deeds) {
+            self.bytes = self.bytes.saturating_sub(deed.bytes());
+            self.done.lost += 1;
         }
     }
 }
@@ -118,44 +125,65 @@ impl Backlog {
         kept.lanes.values().map(|waiting| waiting.deeds.len()).sum()
     }
 
+    /// Whether something waits for a conversation.
+    pub(super) fn has(&self, lane: Lane) -> bool {
+        self.kept().lanes.contains_key(&lane)
+    }
+
+    /// Whether there is no more room.
+    pub(super) fn is_full(&self) -> bool {
+        self.kept().bytes >= ROOM
+    }
+
     /// The conversations for which something waits.
     pub(super) fn lanes(&self) -> Vec<Lane> {
         self.kept().lanes.keys().copied().collect()
     }
 
-    /// Takes in what has been done in a memory, if there is room.
-    pub(super) fn push(&self, deed: Deed, memory: &Arc<Memory>) -> Result<Pushed, StoreError> {
+    /// Takes in what has been done in a memory.
+    pub(super) fn push(&self, deed: Deed, memory: &Arc<Memory>) -> Pushed {
         let mut kept = self.kept();
         if !Arc::ptr_eq(&kept.memory, memory) {
-            return Ok(Pushed::Late);
+            return Pushed::Late;
         }
-        let lane = deed.lane();
-        if let (Deed::Learn(key, _), Some(waiting)) = (&deed, kept.lanes.get(&lane)) {
+        let mut freed = 0;
+        let bytes = deed.bytes();
+        let waiting = kept.lanes.entry(deed.lane()).or_default();
+        if let Deed::Learn(key, _) = &deed {
             // Only the last word counts.
-            let mut held = waiting.deeds.iter();
-            let same = held.find(|held| matches!(&held.deed, Deed::Learn(name, _) if name == key));
-            if let Some(same) = same.cloned() {
-                kept.remove(lane, &same);
+            let same = |held: &Deed| matches!(held, Deed::Learn(name, _) if name == key);
+            if let Some(at) = waiting.deeds.iter().position(|held| same(held)) {
+                freed = waiting.deeds.remove(at).map_or(0, |held| held.bytes());
             }
         }
-        let bytes = kept.bytes.saturating_add(deed.bytes());
-        if bytes > ROOM {
-            let why = "and there is no more room for what is done meanwhile";
-            return Err(StoreError::Away(why.to_owned()));
-        }
-        kept.bytes = bytes;
-        let tries = AtomicU32::new(0);
-        let waiting = kept.lanes.entry(lane).or_default();
-        waiting.deeds.push_back(Arc::new(Item { deed, tries }));
-        Ok(if kept.open {
+        waiting.deeds.push_back(Arc::new(deed));
+        kept.bytes = kept.bytes.saturating_add(bytes).saturating_sub(freed);
+        if kept.open {
             Pushed::Waits
         } else {
             Pushed::Unseen
-        })
+        }
     }
 
-    /// Does again what waits in a lane, the oldest first. What failed for the
-    /// first time still waits afterwards: it may need what is in another lane.
+    /// Notes that the store refused the first deed of a lane. It may need what
+    /// waits in another lane, or room on a disk, so it is tried for a while.
+    pub(super) fn refused(&self, lane: Lane, error: &StoreError) {
+        let mut kept = self.kept();
+        let Some(waiting) = kept.lanes.get_mut(&lane) else {
+            return;
+        };
+        waiting.refused += 1;
+        if waiting.refused == 1 {
+            tracing::warn!("what was done while the store was away is refused: {error}");
+        }
+        if waiting.refused >= TRIES {
+            tracing::error!("what was done while the store was away is given up: {error}");
+            kept.give_up(lane);
+        }
+    }
+
+    /// Does again what waits in a lane, the oldest first, and stops where that
+    /// does not work.
     pub(super) async fn settle(&self, store: &dyn Store, lane: Lane) -> Result<(), StoreError> {
         let Some(turn) = self.kept().lanes.get(&lane).map(|lane| lane.turn.clone()) else {
             return Ok(());
@@ -163,27 +191,9 @@ impl Backlog {
         let _turn = turn.lock().await;
         // Whoever had the turn may have done it all.
         let waiting = self.kept().lanes.get(&lane).map(|lane| lane.deeds.clone());
-        for item in waiting.into_iter().flatten() {
-            let holds = match item.deed.again(store).await {
-                Ok(holds) => holds,
-                Err(error) => {
-                    let tries = item.tries.fetch_add(1, Ordering::Relaxed) + 1;
-                    match error {
-                        StoreError::Away(_) => return Err(error),
-                        StoreError::Slow(_) if tries < TRIES => return Err(error),
-                        StoreError::Failed(_) if tries == 1 => continue,
-                        StoreError::Slow(_) | StoreError::Failed(_) => {}
-                    }
-                    tracing::warn!(
-                        "what was done while the store was away cannot be kept: {error}"
-                    );
-                    false
-                }
-            };
-            let mut kept = self.kept();
-            kept.remove(lane, &item);
-            kept.done.kept += u64::from(holds);
-            kept.done.lost += u64::from(!holds);
+        for deed in waiting.into_iter().flatten() {
+            let holds = deed.again(store).await?;
+            self.kept().done(lane, &deed, holds);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::backlog::Lane;
 use crate::engine::bound;
 use crate::engine::ids::{BlobId, SegmentId};
 use crate::store::journal::{Archive, Trace};
-use crate::store::{Commit, Committed, Moment, Store, StoreError};
+use crate::store::{Commit, Committed, MarkRow, Moment, Store, StoreError};
 
 #[derive(Clone)]
 pub(super) enum Deed {
@@ -12,6 +12,7 @@ pub(super) enum Deed {
     Segment(SegmentId, Vec<u8>, Moment),
     Blobs(Vec<(BlobId, Vec<u8>)>, Moment),
     Learn(String, String),
+    Record(Vec<MarkRow>),
     Archive(Box<(Trace, Archive, Moment)>),
 }
 
@@ -21,6 +22,7 @@ impl Deed {
         match self {
             Self::Commit(commit) => Some(commit.mark.lineage),
             Self::Archive(kept) => Some(kept.0.lineage),
+            Self::Record(marks) => marks.first().map(|mark| mark.lineage),
             Self::Segment(..) | Self::Blobs(..) | Self::Learn(..) => None,
         }
     }
@@ -35,6 +37,7 @@ impl Deed {
             Self::Segment(_, body, _) => body.len() + 100,
             Self::Blobs(blobs, _) => blobs.iter().map(|(_, body)| body.len() + 100).sum(),
             Self::Learn(key, value) => key.len() + value.len() + 100,
+            Self::Record(marks) => marks.iter().map(|mark| mark.figures.len() + 1_000).sum(),
             Self::Archive(kept) => {
                 let (_, archive, _) = kept.as_ref();
                 let blobs = archive.blobs.iter().map(|(_, body)| body.len() + 100);
@@ -62,6 +65,11 @@ impl Deed {
             Self::Segment(id, body, now) => drop(store.put_segment(*id, body, *now).await?),
             Self::Blobs(blobs, now) => store.put_blobs(blobs, *now).await?,
             Self::Learn(key, value) => store.learn(key, value).await?,
+            Self::Record(marks) => {
+                let lost = store.record(marks).await?;
+                let beside: Vec<MarkRow> = lost.into_iter().filter_map(MarkRow::beside).collect();
+                store.record(&beside).await?;
+            }
             Self::Archive(kept) => {
                 let (trace, archive, now) = kept.as_ref();
                 store.journal().archive(trace, archive, *now).await?;

@@ -38,7 +38,12 @@ impl Journal for Guarded {
         now: Moment,
     ) -> Answer<'a, u64> {
         let answer = self.inner().journal().append(trace, entries, now);
-        Box::pin(self.ask_about(vec![trace.lineage], answer))
+        Box::pin(async move {
+            if !self.is_settled(trace.lineage).await {
+                return Err(away());
+            }
+            self.ask(answer).await
+        })
     }
 
     fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {

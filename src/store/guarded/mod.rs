@@ -65,27 +65,9 @@ impl Guarded {
         answer
     }
 
-    /// Asks the store about conversations, unless it is away or lacks what was
-    /// done for one of them meanwhile.
-    async fn ask_about<T>(
-        &self,
-        lineages: Vec<LineageId>,
-        answer: Answer<'_, T>,
-    ) -> Result<T, StoreError> {
-        if !self.are_settled(lineages).await {
-            return Err(away());
-        }
-        self.ask(answer).await
-    }
-
-    /// Whether the store is there and has what was done for these conversations.
-    async fn are_settled(&self, lineages: Vec<LineageId>) -> bool {
-        for lineage in lineages {
-            if !self.absence.is_settled(Some(lineage)).await {
-                return false;
-            }
-        }
-        !self.absence.is_away()
+    /// Whether the store is there and has what was done for a conversation.
+    async fn is_settled(&self, lineage: LineageId) -> bool {
+        self.absence.are_settled(&[Some(lineage)]).await
     }
 
     /// Asks the store to keep something; if it is away, or goes away over it, it
@@ -96,20 +78,32 @@ impl Guarded {
         answer: Answer<'a, T>,
         stand_in: impl Fn(Arc<Memory>) -> Answer<'a, (T, Option<Deed>)>,
     ) -> Result<T, StoreError> {
-        if self.absence.is_settled(lane).await {
+        if self.absence.are_settled(&[lane]).await {
             let answer = self.ask(answer).await;
             match answer {
                 Err(StoreError::Away(_) | StoreError::Slow(_)) if self.absence.is_away() => {}
                 answer => return answer,
             }
         }
+        self.stand_in(stand_in).await
+    }
+
+    /// Does something in memory, and later in the store.
+    async fn stand_in<'a, T>(
+        &self,
+        stand_in: impl Fn(Arc<Memory>) -> Answer<'a, (T, Option<Deed>)>,
+    ) -> Result<T, StoreError> {
         loop {
+            if self.absence.backlog.is_full() {
+                let why = "and there is no more room for what is done meanwhile";
+                return Err(StoreError::Away(why.to_owned()));
+            }
             let memory = self.absence.backlog.memory();
             let (said, deed) = stand_in(memory.clone()).await?;
             let Some(deed) = deed else {
                 return Ok(said);
             };
-            match self.absence.backlog.push(deed, &memory)? {
+            match self.absence.backlog.push(deed, &memory) {
                 Pushed::Waits => return Ok(said),
                 Pushed::Unseen => {
                     self.lost("it came back while it was needed");
@@ -135,10 +129,21 @@ fn away() -> StoreError {
 }
 
 /// The conversations of these marks, which are mostly of one.
-fn lineages(marks: &[MarkRow]) -> Vec<LineageId> {
-    let mut lineages: Vec<LineageId> = marks.iter().map(|mark| mark.lineage).collect();
-    lineages.dedup();
-    lineages
+fn lanes(marks: &[MarkRow]) -> Vec<Lane> {
+    let mut lanes: Vec<Lane> = marks.iter().map(|mark| Some(mark.lineage)).collect();
+    lanes.dedup();
+    lanes
+}
+
+/// What is stored, and what will be unless somebody else was first.
+fn together(mut stored: Vec<MarkRow>, mut held: Vec<MarkRow>) -> Vec<MarkRow> {
+    let is_stored = |held: &MarkRow| {
+        let mut stored = stored.iter();
+        stored.any(|stored| stored.chain == held.chain && stored.model == held.model)
+    };
+    held.retain(|mark| !is_stored(mark));
+    stored.append(&mut held);
+    stored
 }
 
 /// What was found, if anything was; else nobody knows.
@@ -153,9 +158,10 @@ impl Store for Guarded {
     fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
         Box::pin(async move {
             if let Some(memory) = self.absence.backlog.memory_if_open() {
-                let rows = memory.marks(places).await?;
-                if !self.are_settled(lineages(&rows)).await {
-                    return known(rows);
+                let held = memory.marks(places).await?;
+                if !self.absence.are_settled(&lanes(&held)).await {
+                    let stored = self.ask(self.inner().marks(places)).await;
+                    return known(together(stored.unwrap_or_default(), held));
                 }
             }
             self.ask(self.inner().marks(places)).await
@@ -204,7 +210,27 @@ impl Store for Guarded {
     }
 
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
-        Box::pin(self.ask_about(lineages(marks), self.inner().record(marks)))
+        Box::pin(async move {
+            if self.absence.is_away() || self.absence.backlog.memory_if_open().is_none() {
+                return self.ask(self.inner().record(marks)).await;
+            }
+            // What belongs to a conversation that waits waits with it.
+            let waits = |mark: &MarkRow| self.absence.backlog.has(Some(mark.lineage));
+            let (waiting, rest): (Vec<_>, Vec<_>) = marks.iter().cloned().partition(waits);
+            let lost = self.ask(self.inner().record(&rest)).await?;
+            for mark in waiting {
+                let row = [mark];
+                let stand_in = |memory: Arc<Memory>| -> Answer<'_, _> {
+                    let row = row.to_vec();
+                    Box::pin(async move {
+                        memory.record(&row).await?;
+                        Ok(((), Some(Deed::Record(row))))
+                    })
+                };
+                self.stand_in(stand_in).await?;
+            }
+            Ok(lost)
+        })
     }
 
     fn segments<'a>(&'a self, ids: &'a [SegmentId]) -> Answer<'a, Vec<(SegmentId, Vec<u8>)>> {
@@ -315,11 +341,7 @@ impl Store for Guarded {
 
     fn close(&self) -> Answer<'_, ()> {
         Box::pin(async move {
-            self.absence.closing.cancel();
-            let left = self.absence.backlog.len();
-            if left > 0 {
-                tracing::error!(left, "what was done while the store was away is lost");
-            }
+            self.absence.last_words().await;
             self.inner().close().await
         })
     }

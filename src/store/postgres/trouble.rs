@@ -94,9 +94,12 @@ impl Trouble {
             // Who cannot prove to be the server today cannot in a minute.
             Self::Standby | Self::ReadOnly | Self::Sql(Error::Tls(_)) => false,
             Self::Sql(Error::Io(error)) if error.kind() == ErrorKind::InvalidData => false,
-            // Whom it does not know today it will not know in a minute.
+            // Whom or what it does not know today it will not know in a minute.
             Self::Sql(Error::Database(error)) => {
-                let refused = error.code().is_some_and(|code| code.starts_with("28"));
+                let code = error.code().unwrap_or_default();
+                let refused = ["28", "3D", "42"]
+                    .iter()
+                    .any(|class| code.starts_with(class));
                 !refused && matches!(self.nature(), Nature::OutOfReach | Nature::Slow)
             }
             _ => self.nature() == Nature::OutOfReach,
@@ -126,10 +129,18 @@ fn by_code(code: &str) -> Nature {
         // It was told to stop waiting: for the answer, or for a lock.
         "57014" | "55P03" => Nature::Slow,
         "40001" | "40P01" => Nature::Collided,
-        // Shutting down, starting up, full, no longer the primary.
-        "57P01" | "57P02" | "57P03" | "57P05" | "53300" | "25006" => Nature::OutOfReach,
-        // Connections, and who may have them.
-        _ if code.starts_with("08") || code.starts_with("28") => Nature::OutOfReach,
+        // Shutting down, starting up, dropped, no longer the primary.
+        "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25006" => Nature::OutOfReach,
+        // The database, its tables, or the right to them have been taken away.
+        "3D000" | "42P01" | "42501" => Nature::OutOfReach,
+        // Connections, who may have them, no room, a disk that fails: it may
+        // still read, but who cannot write decides nothing.
+        _ if ["08", "28", "53", "58"]
+            .iter()
+            .any(|class| code.starts_with(class)) =>
+        {
+            Nature::OutOfReach
+        }
         _ => Nature::Other,
     }
 }

@@ -1,9 +1,11 @@
-//! The data folder and its files: made for this user alone, kept that way, and
-//! a damaged file moved out of the way.
+//! The data folder and its files: made for this user alone, and a damaged file
+//! moved out of the way.
 //!
 //! The files hold what people say to a model. They are created with tight
 //! permissions rather than tightened afterwards; SQLite gives the files it adds
-//! (`-wal`, `-shm`) the permissions of the first. What is created or renamed is
+//! (`-wal`, `-shm`) the permissions of the first. A folder that was there before
+//! may hold other things for other people, so it keeps its permissions, and
+//! whoever runs this is told what they mean. What is created or renamed is
 //! made durable by syncing the folder, because a name can be lost in a power
 //! cut as well as content can.
 
@@ -18,11 +20,12 @@ use crate::store::Report;
 
 const STICKY: u32 = 0o1000;
 const OTHERS: u32 = 0o077;
+const OTHERS_WRITE: u32 = 0o022;
 
 /// The files that SQLite adds to a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Makes the folder, or makes sure that it is this user's alone.
+/// Makes the folder for this user alone, or tells who else may enter it.
 pub(super) fn prepare(folder: &Path, reports: &mut Vec<Report>) -> io::Result<()> {
     if !folder.is_dir() {
         DirBuilder::new()
@@ -34,15 +37,17 @@ pub(super) fn prepare(folder: &Path, reports: &mut Vec<Report>) -> io::Result<()
             _ => Ok(()),
         };
     }
-    let mode = fs::metadata(folder)?.permissions().mode();
+    let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
+    let path = folder.to_owned();
     if mode & STICKY != 0 {
         // A folder that everybody shares by intention, such as /tmp.
-        reports.push(Report::Loose {
-            path: folder.to_owned(),
-            why: "it is a folder shared by everybody".to_owned(),
-        });
-    } else {
-        tighten(folder, mode, 0o700, reports);
+        let why = "it is a folder shared by everybody".to_owned();
+        reports.push(Report::Loose { path, why });
+    } else if mode & OTHERS_WRITE != 0 {
+        let why = format!("its mode {mode:o} lets them replace the files in it");
+        reports.push(Report::Loose { path, why });
+    } else if mode & OTHERS != 0 {
+        reports.push(Report::Listed { path, mode });
     }
     Ok(())
 }
@@ -69,19 +74,19 @@ pub(super) fn prepare_file(path: &Path, reports: &mut Vec<Report>) -> io::Result
     let companions = COMPANIONS.iter().map(|suffix| with_suffix(path, suffix));
     for file in companions.chain([path.to_owned()]) {
         if let Ok(found) = fs::metadata(&file) {
-            tighten(&file, found.permissions().mode(), 0o600, reports);
+            tighten(&file, found.permissions().mode(), reports);
         }
     }
     Ok(())
 }
 
-fn tighten(path: &Path, mode: u32, to: u32, reports: &mut Vec<Report>) {
+fn tighten(path: &Path, mode: u32, reports: &mut Vec<Report>) {
     if mode & OTHERS == 0 {
         return;
     }
     let path = path.to_owned();
     reports.push(
-        match fs::set_permissions(&path, Permissions::from_mode(to)) {
+        match fs::set_permissions(&path, Permissions::from_mode(0o600)) {
             Ok(()) => Report::Tightened {
                 path,
                 from: mode & 0o7777,

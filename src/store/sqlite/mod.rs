@@ -195,6 +195,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn is_forgetful(&self) -> bool {
+        self.state.is_none() || self.journal.is_none()
+    }
+
     fn close(&self) -> Answer<'_, ()> {
         Box::pin(async move {
             let state = match &self.state {

@@ -8,10 +8,13 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::cast::{
-    BOUND, FREE, NOW, all_answered, compaction, figure, json_of, last_body, response, shown,
+    BOUND, FREE, NOW, OFF, all_answered, compaction, figure, json_of, last_body, response, shown,
 };
 use super::passes::{BUDGET, Stage};
 use crate::support::{Proxy, Tap};
+
+/// Dollars for a token of input, by the simulator's prices too.
+const INPUT: f64 = 5e-6;
 
 /// An agent whose client asks for no caching: nothing is at stake.
 fn uncached(model: &str) -> Agent {
@@ -206,4 +209,44 @@ fn a_prefix_that_upstream_clears_by_the_client_s_wish_is_the_client_s_edit() {
     let breaks = |cause: &str| stage.metric(&format!("prefix_breaks_total{{cause=\"{cause}\"}}"));
     assert!(breaks("client_edit") > 0.0);
     assert_eq!(breaks("unexplained"), 0.0);
+}
+
+/// The cache of system and tools says nothing of messages: what is left out of
+/// them would have been paid for in full.
+#[test]
+fn where_only_the_system_is_cached_messages_that_are_left_out_save_their_whole_price() {
+    let stage = Stage::set(BUDGET);
+    let system = json!([{"type": "text", "text": "You are an agent. ".repeat(800),
+        "cache_control": {"type": "ephemeral"}}]);
+    let mut agent = Agent::new(FREE).with("system", system);
+    agent.marks = false;
+    agent.user("Work long.");
+    let mut left_out = 0;
+    for _ in 0..40 {
+        let answer = agent.cycle(&stage.upstream, &stage.proxy, "");
+        left_out += figure(&answer, "original") - figure(&answer, "sent");
+    }
+    assert!(left_out > 50_000, "{left_out}");
+    #[allow(clippy::cast_precision_loss, reason = "a share needs no more")]
+    let whole = left_out as f64 * INPUT;
+    let saved = stage.metric(&format!("saved_usd{{model=\"{FREE}\"}}"));
+    assert!(
+        saved > whole * 0.8 && saved < whole * 1.1,
+        "{saved} of {whole}"
+    );
+}
+
+/// Who asks for the history as it is wants another prefix.
+#[test]
+fn a_request_that_is_to_be_sent_as_it_is_breaks_the_prefix_by_the_client_s_wish() {
+    let stage = Stage::set(BUDGET);
+    let mut agent = Agent::new(FREE);
+    stage.turn(&mut agent, 6);
+    let passed = agent.chat(&stage.upstream, &stage.proxy, NOW);
+    assert_eq!(compaction(&passed), "clear");
+    // Longer than what the cache still has of the history before the pass.
+    stage.turn(&mut agent, 14);
+    agent.chat(&stage.upstream, &stage.proxy, OFF);
+    let breaks = |cause: &str| stage.metric(&format!("prefix_breaks_total{{cause=\"{cause}\"}}"));
+    assert_eq!((breaks("client_edit"), breaks("unexplained")), (1.0, 0.0));
 }

@@ -179,6 +179,7 @@ pub const METRICS: &[Metric] = &[
     ("handoffs_due_total", "counter", &[]),
     ("store_seconds", "histogram", &[("op", OPERATION)]),
     ("store_errors_total", "counter", &[("op", OPERATION)]),
+    ("store_up", "gauge", &[]),
     (
         "fail_open_total",
         "counter",

@@ -78,3 +78,12 @@ fn every_setting_of_the_files_for_containers_is_valid() {
         );
     }
 }
+
+/// It may hold letters that end it there.
+#[test]
+fn no_password_is_put_into_a_url_as_it_is() {
+    let urls = COMPOSE.lines().filter(|line| line.contains("postgres://"));
+    let urls: Vec<_> = urls.collect();
+    assert!(!urls.is_empty() && urls.iter().all(|url| !url.contains('$')));
+    assert!(COMPOSE.contains("PGPASSWORD: ${POSTGRES_PASSWORD:-longhaul}\n"));
+}
