@@ -33,6 +33,8 @@ mod collecting;
 mod copying;
 #[path = "store/damage.rs"]
 mod damage;
+#[path = "store/database.rs"]
+mod database;
 #[path = "store/entries.rs"]
 mod entries;
 #[path = "store/forgetting.rs"]

@@ -13,11 +13,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::{BAD_CONFIGURATION, OverrideArgs};
-use crate::app;
 use crate::config::{Config, StoreUrl, load};
 use crate::metrics::Metrics;
 use crate::recall::Recall;
-use crate::store::{Report, Store, sqlite};
+use crate::store::{Guarded, Report, Store, postgres, sqlite};
 
 /// How long the store may take for an answer: nobody's request waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -77,8 +76,10 @@ pub fn with_recall(
 }
 
 async fn open(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    if config.store.url != StoreUrl::Sqlite {
-        return Ok(app::open_store(config).await?);
+    if let StoreUrl::Postgres(url) = &config.store.url {
+        let opened = postgres::look(url.reveal(), config.store.pool, config.store.timeout).await?;
+        let trouble = opened.reports.first().map(ToString::to_string);
+        return Ok(Arc::new(Guarded::before(opened.store, trouble.as_deref())));
     }
     let file = config.data_dir.join("state.db");
     if !file.is_file() {

@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 
 use super::desk::{table, write_out};
 use super::{BAD_CONFIGURATION, OverrideArgs};
-use crate::config::{StoreUrl, load};
+use crate::config::{StoreUrl, load, names_database};
 use crate::store::copy::{CopyError, Progress, copy};
 use crate::store::{Opened, Store, postgres, sqlite};
 
@@ -69,11 +69,15 @@ impl Place {
         }
     }
 
-    async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+    /// Opens it, to be filled or to be read.
+    async fn open(&self, to_be_filled: bool) -> anyhow::Result<Arc<dyn Store>> {
         let Opened { store, reports } = match self {
             Self::Folder(folder) => sqlite::open(folder, PATIENCE).await,
-            Self::Database(StoreUrl::Postgres(url)) => {
+            Self::Database(StoreUrl::Postgres(url)) if to_be_filled => {
                 postgres::open(url.reveal(), CONNECTIONS, PATIENCE).await?
+            }
+            Self::Database(StoreUrl::Postgres(url)) => {
+                postgres::look(url.reveal(), CONNECTIONS, PATIENCE).await?
             }
             Self::Database(url) => bail!("{url} is no store that can be copied"),
         };
@@ -100,7 +104,7 @@ pub fn run(args: StoreCommandArgs) -> anyhow::Result<ExitCode> {
         Ok(StoreUrl::Sqlite) => Some(Place::Folder(whole(loaded.config.data_dir.clone()))),
         Ok(StoreUrl::Memory) => None,
         Ok(url) => Some(Place::Database(url)),
-        Err(_) if given.contains("://") => None,
+        Err(_) if given.contains("://") || names_database(given) => None,
         Err(_) => Some(Place::Folder(whole(PathBuf::from(given)))),
     };
     for (name, given) in [("FROM", &from), ("TO", &to)] {
@@ -139,8 +143,8 @@ fn whole(folder: PathBuf) -> PathBuf {
 }
 
 async fn move_all(from: &Place, to: &Place) -> anyhow::Result<ExitCode> {
-    let source = from.open().await?;
-    let target = to.open().await?;
+    let source = from.open(false).await?;
+    let target = to.open(true).await?;
     let mut told = Instant::now();
     let tell = |now: Progress| {
         if now.complete || told.elapsed() > PAUSE {
@@ -153,9 +157,12 @@ async fn move_all(from: &Place, to: &Place) -> anyhow::Result<ExitCode> {
     let copied = copy(&*source, &from.name(), &*target, tell).await;
     let closed = target.close().await.and(source.close().await);
     match copied {
-        Err(error @ (CopyError::Memory | CopyError::InUse(_) | CopyError::Another(_))) => {
-            wrong(&format!("longhaul: {error}"))
-        }
+        Err(
+            error @ (CopyError::Memory
+            | CopyError::InUse(_)
+            | CopyError::Another(_)
+            | CopyError::Moved),
+        ) => wrong(&format!("longhaul: {error}")),
         Err(error) => Err(error.into()),
         Ok(copied) => {
             closed.context("cannot close the store")?;

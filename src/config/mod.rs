@@ -43,6 +43,7 @@ pub use models::{Model, Models, Price, Prices};
 pub use names::{BadName, PostgresUrl, StoreUrl, TenantBy, VariableName};
 pub use problem::{Mistake, Problem, Problems, Source};
 pub use ratio::Ratio;
+pub(crate) use secret::names_database;
 pub use serving::{Admin, Journal, Limits, Log, Recall, Store, Tenant, Tls};
 pub use sources::{Flags, Sources};
 pub use summarizer::{Breaker, Summarizer};

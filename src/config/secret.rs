@@ -2,7 +2,7 @@
 //!
 //! Anything the configuration shows, in a mistake or in `check`, goes through
 //! here first. In doubt more is hidden: an unescaped `/` or `#` in a password
-//! must not cut the masking short.
+//! must not cut the masking short, and neither must an address that is mistyped.
 
 const MASK: &str = "***";
 /// Parameters of a URL whose values say nothing secret; all others may.
@@ -19,7 +19,7 @@ const HARMLESS: [&str; 7] = [
 /// The text with the passwords of any URL in it replaced by `***`.
 pub(super) fn mask(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
-        return text.to_owned();
+        return mask_mistyped(text);
     };
     let shown = match rest.rsplit_once('@') {
         Some((credentials, place)) => {
@@ -32,6 +32,25 @@ pub(super) fn mask(text: &str) -> String {
         None => mask_parameters(rest),
     };
     format!("{scheme}://{shown}")
+}
+
+/// Whether this is meant to be the address of a database, well written or not.
+pub(crate) fn names_database(text: &str) -> bool {
+    // As a file has it, with its quotes.
+    let text = text.trim_start_matches(['"', '\'', ' ']);
+    let scheme = text.split(':').next().unwrap_or_default();
+    let is = |name: &str| scheme.eq_ignore_ascii_case(name);
+    text.contains(':') && (is("postgres") || is("postgresql"))
+}
+
+/// What is not a URL may have been meant as one.
+fn mask_mistyped(text: &str) -> String {
+    let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
+    match rest.rsplit_once('@') {
+        _ if names_database(text) => format!("{scheme}:{MASK}"),
+        Some((_, place)) => format!("{scheme}:{MASK}@{}", mask_parameters(place)),
+        None => text.to_owned(),
+    }
 }
 
 fn mask_parameters(place: &str) -> String {
@@ -56,6 +75,13 @@ mod tests {
     fn passwords_in_urls_are_never_shown() {
         for (text, shown) in [
             ("postgres://host/db", "postgres://host/db"),
+            ("postgres:/me:s3cret@host/db", "postgres:***"),
+            ("\"postgres:/me:s3cret@host/db\"", "\"postgres:***"),
+            ("Postgresql:me:s3cret", "Postgresql:***"),
+            ("postgres:/h/db?password=s3cret", "postgres:***"),
+            ("postgres//me:s3cret@host/db", "postgres//me:***@host/db"),
+            ("me:s3cret@host/db", "me:***@host/db"),
+            ("12:30", "12:30"),
             ("postgres://me:s3cret@host/db", "postgres://me:***@host/db"),
             (
                 "postgres://me:s/3#c?r@t@host/db",

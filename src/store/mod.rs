@@ -99,6 +99,16 @@ impl MarkRow {
     }
 }
 
+/// A mark that was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The mark.
+    pub mark: MarkRow,
+    /// How many messages its session had when it was last used, if whoever
+    /// found the mark knows; else [`Sessions::marks_of`] tells.
+    pub newest: Option<u32>,
+}
+
 /// A new overlay and the place from which it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
@@ -171,6 +181,15 @@ pub struct Collected {
 pub trait Store: Send + Sync {
     /// The marks at these places, of every model, in no particular order.
     fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>>;
+
+    /// The same with what their sessions have come to, where that costs no more
+    /// than the marks do.
+    fn find<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<Found>> {
+        Box::pin(async move {
+            let marks = self.marks(places).await?.into_iter();
+            Ok(marks.map(|mark| Found { mark, newest: None }).collect())
+        })
+    }
 
     /// The marks of a hinted session with one of these views.
     fn marks_by_view<'a>(&'a self, hint: Hint, views: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>>;

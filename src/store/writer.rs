@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::pending::Pending;
-use super::{MarkRow, Store, StoreError, rule};
+use super::{Found, MarkRow, Store, StoreError, rule};
 use crate::engine::ids::{ChainHash, LineageId};
 
 /// How long figures are gathered.
@@ -55,6 +55,8 @@ struct Waiting {
     pending: Pending,
     /// Counts those who asked for everything to be written.
     asked: u64,
+    /// Counts what has been written.
+    written: u64,
     ending: bool,
 }
 
@@ -110,6 +112,7 @@ impl Writer {
             waiting: Mutex::new(Waiting {
                 pending: Pending::new(room),
                 asked: 0,
+                written: 0,
                 ending: false,
             }),
             wake: Notify::new(),
@@ -151,16 +154,35 @@ impl Writer {
 
     /// The marks at these places as they will be once everything is written.
     pub async fn marks(&self, places: &[ChainHash]) -> Result<Vec<MarkRow>, StoreError> {
-        let pending = self.pending(places);
-        let mut found = self.shared.store.marks(places).await?;
+        let found = self.find(places).await?;
+        Ok(found.into_iter().map(|found| found.mark).collect())
+    }
+
+    /// The same with what their sessions will have come to by then.
+    pub async fn find(&self, places: &[ChainHash]) -> Result<Vec<Found>, StoreError> {
+        let (pending, written) = {
+            let waiting = self.shared.waiting();
+            (waiting.pending.at(places), waiting.written)
+        };
+        let mut found = self.shared.store.find(places).await?;
         for mark in pending {
             let held = found
                 .iter_mut()
+                .map(|found| &mut found.mark)
                 .find(|held| held.chain == mark.chain && held.model == mark.model);
             match held {
                 Some(held) => _ = rule::renew(held, &mark),
-                None => found.push(mark),
+                None => found.push(Found { mark, newest: None }),
             }
+        }
+        let waiting = self.shared.waiting();
+        for found in &mut found {
+            // What has been written meanwhile may have come too late to be seen,
+            // and waits no longer.
+            let newest = found.newest.filter(|_| waiting.written == written);
+            found.newest = newest.map(|newest| {
+                newest.max(waiting.pending.farthest(found.mark.lineage).unwrap_or(0))
+            });
         }
         Ok(found)
     }
@@ -243,6 +265,7 @@ async fn write(shared: &Shared) -> Result<(), StoreError> {
         match written {
             Ok(lost) => {
                 waiting.pending.done();
+                waiting.written += 1;
                 for mark in lost.into_iter().filter_map(MarkRow::beside) {
                     waiting.pending.push(mark);
                     left += 1;

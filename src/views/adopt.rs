@@ -87,6 +87,7 @@ impl Views {
                 own: true,
                 sealed: false,
                 adopted: true,
+                newest: None,
                 seen_at: row.seen_at,
             }));
         }

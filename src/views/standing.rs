@@ -16,7 +16,7 @@ use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, LineageId, OverlayId};
 use crate::engine::overlay::Overlay;
 use crate::engine::trail::Trail;
-use crate::store::{MarkRow, Moment};
+use crate::store::{Found, MarkRow, Moment};
 
 /// How many older places are asked for at once, after the newest.
 const BATCH: usize = 500;
@@ -44,6 +44,8 @@ pub struct Standing {
     pub sealed: bool,
     /// It is of a history that the client has edited since.
     pub adopted: bool,
+    /// The messages of the place where its session was last, if that is known.
+    pub newest: Option<usize>,
 }
 
 impl Standing {
@@ -83,10 +85,15 @@ impl Views {
         let model = &recognised.facts.model;
         let memory = remembered
             .filter(|mark| mark.row.messages as usize <= recognised.len())
-            .filter(|mark| found.as_ref().is_none_or(|row| is_newer(&mark.row, row)));
+            .filter(|mark| {
+                let stored = found.as_ref().map(|found| &found.mark);
+                stored.is_none_or(|row| is_newer(&mark.row, row))
+            });
         match (memory, found) {
-            (Some(mark), _) => self.stands(&mark.row, model).await.map(Some),
-            (None, Some(row)) => self.stands(&row, model).await.map(Some),
+            (Some(mark), _) => self.stands(&mark.row, None, model).await.map(Some),
+            (None, Some(Found { mark, newest })) => {
+                self.stands(&mark, newest, model).await.map(Some)
+            }
             (None, None) => Ok(None),
         }
     }
@@ -108,7 +115,7 @@ impl Views {
         &self,
         places: &[ChainHash],
         recognised: &Recognised,
-    ) -> Result<Option<MarkRow>, Fault> {
+    ) -> Result<Option<Found>, Fault> {
         let (older, newest) = places.split_at(places.len().saturating_sub(NEWEST));
         if newest.is_empty() {
             return Ok(None);
@@ -119,19 +126,30 @@ impl Views {
         let own = bound.map(|(_, place)| place);
         let newest: Vec<ChainHash> = newest.iter().copied().chain(own).collect();
         for batch in [newest.as_slice()].into_iter().chain(older.rchunks(BATCH)) {
-            if let Some(row) = best(&self.marks(batch).await?, recognised, bound) {
-                return Ok(Some(row));
+            let found = self.find(batch).await?;
+            let found = found.into_iter().map(|found| (found.mark, found.newest));
+            let (rows, newest): (Vec<MarkRow>, Vec<Option<u32>>) = found.unzip();
+            if let Some(mark) = best(&rows, recognised, bound) {
+                let is_it = |row: &MarkRow| row.chain == mark.chain && row.model == mark.model;
+                let at = rows.iter().position(is_it);
+                let newest = at.and_then(|at| newest.get(at).copied().flatten());
+                return Ok(Some(Found { mark, newest }));
             }
         }
         Ok(None)
     }
 
-    async fn marks(&self, places: &[ChainHash]) -> Result<Vec<MarkRow>, Fault> {
-        self.timed("marks", Box::pin(self.writer.marks(places)))
+    async fn find(&self, places: &[ChainHash]) -> Result<Vec<Found>, Fault> {
+        self.timed("marks", Box::pin(self.writer.find(places)))
             .await
     }
 
-    async fn stands(&self, row: &MarkRow, model: &str) -> Result<Standing, Fault> {
+    async fn stands(
+        &self,
+        row: &MarkRow,
+        newest: Option<u32>,
+        model: &str,
+    ) -> Result<Standing, Fault> {
         let mut figures = Figures::read(&row.figures);
         let own = row.model == model;
         let theirs = figures.overlay_of(model).filter(|_| !own);
@@ -164,6 +182,7 @@ impl Views {
             sealed: row.sealed && own,
             seen_at: row.seen_at,
             adopted: false,
+            newest: newest.map(|newest| newest as usize),
             overlay,
             figures,
             own,

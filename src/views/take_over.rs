@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
+
 use super::build::Plan;
 use super::prepare::{Asked, Prepared, Wish};
 use super::recognise::Recognised;
@@ -146,7 +148,9 @@ impl Views {
     /// Whether another conversation has grown from the same place before: this
     /// one is a fork, and a session of its own. This process knows it of places
     /// where it has been; of others the store tells, by a mark of the session's
-    /// that is farther on and so stands in another history.
+    /// that is farther on and so stands in another history. A store that is asked
+    /// over a network has told so with the marks; for another question nobody
+    /// waits longer than for any.
     async fn is_forked(&self, recognised: &Recognised, standing: &Standing) -> bool {
         if standing.messages >= recognised.len() {
             return false;
@@ -160,6 +164,9 @@ impl Views {
         if standing.adopted {
             return false;
         }
+        if let Some(newest) = standing.newest {
+            return newest > standing.messages;
+        }
         let is_farther = |messages: u32| messages as usize > standing.messages;
         if self
             .writer
@@ -169,8 +176,10 @@ impl Views {
             return true;
         }
         let marks = self.store.sessions().marks_of(standing.lineage, 1);
-        let newest = self.timed("marks", marks).await;
-        newest.is_ok_and(|marks| marks.iter().any(|mark| is_farther(mark.messages)))
+        let newest = timeout(self.config.store.timeout, self.timed("marks", marks)).await;
+        newest.is_ok_and(|newest| {
+            newest.is_ok_and(|marks| marks.iter().any(|mark| is_farther(mark.messages)))
+        })
     }
 
     /// Notes how much the tools have returned that were called last, as it is

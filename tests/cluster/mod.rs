@@ -9,9 +9,12 @@
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
 mod pooler;
+mod relay;
 
 #[allow(unused_imports, reason = "each suite uses a part of it")]
 pub use pooler::Pooler;
+#[allow(unused_imports, reason = "each suite uses a part of it")]
+pub use relay::Relay;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;

@@ -236,3 +236,31 @@ async fn a_store_in_use_is_left_alone() {
     let refused = copy(&*memory.store, "memory", &*other, |_| {}).await;
     assert!(matches!(refused, Err(CopyError::Memory)));
 }
+
+/// Marks would point to overlays that are not read again.
+#[tokio::test]
+async fn what_was_used_since_a_copy_began_is_copied_from_the_beginning() {
+    let Some((database, url)) = in_database().await else {
+        return;
+    };
+    let first = folder();
+    let files = sound(first.path()).await;
+    fill(&*files).await;
+    let (store, source) = (at(&url).await, Arc::clone(&files));
+    let interrupted = tokio::spawn(async move {
+        let tell = |_| panic!("killed");
+        copy(&*source, "files", &*store, tell).await.map(|_| ())
+    });
+    assert!(interrupted.await.unwrap_err().is_panic());
+    let mut later = commit(600, 600);
+    later.mark.seen_at = Moment(9_999_999);
+    files.commit(&later).await.unwrap();
+    let refused = copy(&*files, "files", &*database, |_| {}).await;
+    let Err(error @ CopyError::Moved) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(error.to_string().contains("begin again"), "{error}");
+    let mut stranger = crate::cluster::raw(&url).await;
+    crate::cluster::execute(&mut stranger, "DROP SCHEMA longhaul CASCADE").await;
+    carry(&*files, "files", &*at(&url).await).await;
+}

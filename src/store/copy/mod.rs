@@ -4,7 +4,8 @@
 //! much there is. How far it has come is noted in the store that is filled,
 //! after the rows: whoever is interrupted begins again where that note says, and
 //! puts some rows a second time, which changes nothing. The note also says which
-//! store is being copied. A store that holds anything and no such note is
+//! store is being copied and what was newest in it, since tables that are
+//! complete are not read again. A store that holds anything and no such note is
 //! somebody's, and is left alone.
 
 mod tables;
@@ -32,6 +33,11 @@ pub enum CopyError {
         "the store to be filled holds a part of {0}: copy that again, or name an empty database or folder"
     )]
     Another(String),
+    /// It holds a part of what the store that is copied was before.
+    #[error(
+        "the store that is copied was used after the copy began: stop the proxies that use it, empty the store to be filled (of a database: DROP SCHEMA longhaul CASCADE; of a folder: remove its files) and begin again"
+    )]
+    Moved,
     /// The store that is read.
     #[error("cannot read the store that is copied: {0}")]
     Reading(StoreError),
@@ -49,6 +55,9 @@ struct Note {
     tables: usize,
     /// Where the next one goes on.
     behind: Option<Vec<Value>>,
+    /// What was newest in what is copied when that began.
+    #[serde(default)]
+    source: Option<[Option<i64>; 2]>,
     /// Rows of each table that have been put.
     rows: [u64; TABLES.len()],
     /// What was newest when all was done: whoever uses the store changes it.
@@ -77,7 +86,8 @@ pub async fn copy(
     let (Some(source), Some(target)) = (from.tables(), to.tables()) else {
         return Err(CopyError::Memory);
     };
-    let mut note = begin(name, to, target).await?;
+    let source_now = newest(from).await.map_err(CopyError::Reading)?;
+    let mut note = begin(name, source_now, to, target).await?;
     for (at, table) in TABLES.iter().enumerate().skip(note.tables) {
         while note.tables == at {
             let read = source.rows(table, note.behind.as_deref()).await;
@@ -85,8 +95,16 @@ pub async fn copy(
             let complete = rows.len() < table.at_once as usize;
             let last = rows.last().map(|row| table.place(row));
             rows.retain(|row| !is_note(table, row));
-            let put = target.put_rows(table, &rows).await;
-            put.map_err(CopyError::Writing)?;
+            if let Err(error) = target.put_rows(table, &rows).await {
+                // A mark of now may need an overlay that was not there then.
+                let source_now = newest(from).await.map_err(CopyError::Reading)?;
+                let moved = note.source.is_some_and(|source| source != source_now);
+                return Err(if moved {
+                    CopyError::Moved
+                } else {
+                    CopyError::Writing(error)
+                });
+            }
             note.behind = last.filter(|_| !complete);
             note.tables += usize::from(complete);
             if let Some(sum) = note.rows.get_mut(at) {
@@ -113,7 +131,12 @@ fn progress(table: &'static Table, rows: Option<&u64>, complete: bool) -> Progre
 }
 
 /// Where to begin, if the store may be filled at all.
-async fn begin(name: &str, to: &dyn Store, target: &dyn Tables) -> Result<Note, CopyError> {
+async fn begin(
+    name: &str,
+    source: [Option<i64>; 2],
+    to: &dyn Store,
+    target: &dyn Tables,
+) -> Result<Note, CopyError> {
     let learned = to.learned().await.map_err(CopyError::Writing)?;
     let noted = learned.iter().find(|(key, _)| key == NOTE);
     let noted = noted.and_then(|(_, note)| serde_json::from_str::<Note>(note).ok());
@@ -121,6 +144,7 @@ async fn begin(name: &str, to: &dyn Store, target: &dyn Tables) -> Result<Note, 
         from: name.to_owned(),
         tables: 0,
         behind: None,
+        source: Some(source),
         rows: [0; TABLES.len()],
         done: None,
     };
@@ -139,6 +163,7 @@ async fn begin(name: &str, to: &dyn Store, target: &dyn Tables) -> Result<Note, 
         Some(then) if then != now => Err(CopyError::InUse("sessions of its own".to_owned())),
         _ if note.from != name => Err(CopyError::Another(note.from)),
         Some(_) => Ok(fresh),
+        None if note.source.is_some_and(|then| then != source) => Err(CopyError::Moved),
         None => Ok(note),
     }
 }

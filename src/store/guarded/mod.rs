@@ -24,8 +24,8 @@ use self::backlog::{Lane, Pushed};
 use self::deed::Deed;
 use super::journal::Journal;
 use super::{
-    Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Memory, Moment, Sessions, Store,
-    StoreError,
+    Answer, Collected, Commit, Committed, Found, Holder, Keep, MarkRow, Memory, Moment, Sessions,
+    Store, StoreError,
 };
 use crate::engine::ids::{BlobId, ChainHash, Hint, LineageId, OverlayId, SegmentId};
 
@@ -165,6 +165,16 @@ impl Store for Guarded {
                 }
             }
             self.ask(self.inner().marks(places)).await
+        })
+    }
+
+    fn find<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<Found>> {
+        Box::pin(async move {
+            if self.is_settling() {
+                let marks = self.marks(places).await?.into_iter();
+                return Ok(marks.map(|mark| Found { mark, newest: None }).collect());
+            }
+            self.ask(self.inner().find(places)).await
         })
     }
 

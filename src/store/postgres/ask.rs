@@ -18,6 +18,10 @@ use super::lane::Lane;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
+/// How long a transaction may lie between two of its messages, in milliseconds.
+/// By then whoever began it has vanished, and its locks stand in everybody's way.
+const ABANDONED: u32 = 5_000;
+
 /// What a message does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -39,6 +43,12 @@ impl Purpose {
             Self::Reading => "",
         };
         format!("SET LOCAL statement_timeout = {limit}; SET LOCAL bytea_output = hex{lasts}")
+    }
+
+    /// How a transaction of several messages begins.
+    pub(super) fn begin(self, patience: Duration) -> String {
+        let settings = self.settings(patience);
+        format!("BEGIN; {settings}; SET LOCAL idle_in_transaction_session_timeout = {ABANDONED}")
     }
 }
 
@@ -86,7 +96,7 @@ pub(super) async fn fetch(
     Ok(message.fetch_all(connection).await?)
 }
 
-/// Bytes as SQL.
+/// Bytes as SQL, the same whatever a database takes a backslash for.
 pub(super) fn bytes(bytes: &[u8]) -> String {
     let digit = |half: u8| {
         char::from(if half < 10 {
@@ -95,8 +105,8 @@ pub(super) fn bytes(bytes: &[u8]) -> String {
             b'a' - 10 + half
         })
     };
-    let mut sql = String::with_capacity(bytes.len() * 2 + 12);
-    sql.push_str("'\\x");
+    let mut sql = String::with_capacity(bytes.len() * 2 + 16);
+    sql.push_str(r"E'\\x");
     for byte in bytes {
         sql.push(digit(byte >> 4));
         sql.push(digit(byte & 15));
@@ -127,10 +137,10 @@ mod tests {
 
     #[test]
     fn nothing_in_a_value_can_be_taken_for_sql() {
-        assert_eq!(bytes(b"'; \0\xff\\"), r"'\x273b2000ff5c'::bytea");
-        assert_eq!(bytes(b""), r"'\x'::bytea");
+        assert_eq!(bytes(b"'; \0\xff\\"), r"E'\\x273b2000ff5c'::bytea");
+        assert_eq!(bytes(b""), r"E'\\x'::bytea");
         assert_eq!(maybe(None), "NULL::bytea");
         let two: [&[u8]; 2] = [b"\x01", b"\x2a"];
-        assert_eq!(list(two), r"'\x01'::bytea, '\x2a'::bytea");
+        assert_eq!(list(two), r"E'\\x01'::bytea, E'\\x2a'::bytea");
     }
 }

@@ -5,14 +5,16 @@
 //! format. One that failed is dropped, and with it all that lie idle: whatever
 //! happened to it has mostly happened to them, and a new one is tried at once.
 //! None is asked beforehand whether it still works, because that would cost
-//! every request another round trip.
+//! every request another round trip. A database that has no more of them to give
+//! is not away: whoever wants one waits until another is put back.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Row};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 use tokio::time::timeout;
 
 use super::schema;
@@ -23,7 +25,7 @@ const CONNECTING: Duration = Duration::from_secs(5);
 
 /// How long the tables may take to be made or renewed, the wait for another
 /// replica that is at it included.
-const MIGRATING: Duration = Duration::from_mins(2);
+const MIGRATING: Duration = Duration::from_mins(11);
 
 /// How long an answer may be late before its connection is given up. The
 /// database itself stops working on it when the time is over.
@@ -35,26 +37,50 @@ const IDLE: Duration = Duration::from_mins(4);
 /// How often work begins again that stood in the way of other work.
 const COLLISIONS: u32 = 5;
 
+/// How long a database is not asked for another connection after it had none to
+/// give.
+const FULL: Duration = Duration::from_secs(1);
+
 const ROLE: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'";
+
+/// What a database is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To keep things in, so it gets tables if it has none.
+    Keeping,
+    /// To look at what is there.
+    Looking,
+}
 
 /// The connections.
 pub(super) struct Desk {
     options: PgConnectOptions,
+    purpose: Use,
     most: u32,
     room: Semaphore,
     idle: RefCell<Vec<(PgConnection, Instant)>>,
+    /// How many are being used.
+    lent: Cell<u32>,
+    /// One is not used any more.
+    returned: Notify,
+    /// When the database last had no more to give.
+    full: Cell<Option<Instant>>,
     /// The tables are there and of a known format.
     ready: OnceCell<()>,
     closed: Cell<bool>,
 }
 
 impl Desk {
-    pub(super) fn new(options: PgConnectOptions, most: u32) -> Self {
+    pub(super) fn new(options: PgConnectOptions, most: u32, purpose: Use) -> Self {
         Self {
             options,
+            purpose,
             most: most.max(1),
             room: Semaphore::new(most.max(1) as usize),
             idle: RefCell::default(),
+            lent: Cell::new(0),
+            returned: Notify::new(),
+            full: Cell::new(None),
             ready: OnceCell::new(),
             closed: Cell::new(false),
         }
@@ -75,10 +101,11 @@ impl Desk {
         }
         let mut collisions = 0;
         loop {
-            let (mut connection, reused) = match self.connection().await {
+            let (mut connection, reused) = match self.connection(patience).await {
                 Ok(connection) => connection,
                 Err(trouble) => return Some(Err(trouble)),
             };
+            let _lent = Lent::from(self);
             if given_up() {
                 self.put_back(connection);
                 return None;
@@ -97,7 +124,8 @@ impl Desk {
                     if let Ok(Ok(())) = timeout(LATE, connection.ping()).await {
                         self.put_back(connection);
                     }
-                    if !trouble.collided() || collisions == COLLISIONS {
+                    let again = trouble.collided() || was_abandoned(&trouble);
+                    if !again || collisions == COLLISIONS {
                         return Some(Err(trouble));
                     }
                     collisions += 1;
@@ -111,28 +139,61 @@ impl Desk {
     }
 
     /// A connection, and whether it was used before.
-    async fn connection(&self) -> Result<(PgConnection, bool), Trouble> {
-        if self.closed.get() {
-            return Err(Trouble::Closed);
-        }
-        let free = self.idle.borrow_mut().pop();
-        if let Some((connection, since)) = free {
-            if since.elapsed() < IDLE {
-                return Ok((connection, true));
+    async fn connection(&self, patience: Duration) -> Result<(PgConnection, bool), Trouble> {
+        loop {
+            if self.closed.get() {
+                return Err(Trouble::Closed);
             }
-            // It was used last: the others lie idle for even longer.
-            self.idle.borrow_mut().clear();
+            let free = self.idle.borrow_mut().pop();
+            if let Some((connection, since)) = free {
+                if since.elapsed() < IDLE {
+                    return Ok((connection, true));
+                }
+                // It was used last: the others lie idle for even longer.
+                self.idle.borrow_mut().clear();
+            }
+            let was_full = self.full.get().is_some_and(|at| at.elapsed() < FULL);
+            if !(was_full && self.lent.get() > 0) {
+                match self.another().await {
+                    Err(trouble) if is_full(&trouble) => {
+                        self.full.set(Some(Instant::now()));
+                        if self.lent.get() == 0 && self.idle.borrow().is_empty() {
+                            return Err(trouble);
+                        }
+                    }
+                    another => return Ok((another?, false)),
+                }
+            }
+            // One may have been put back while the database was asked.
+            if self.idle.borrow().is_empty()
+                && timeout(patience, self.returned.notified()).await.is_err()
+            {
+                return Err(Trouble::Silent);
+            }
         }
-        let connecting = timeout(CONNECTING, self.connect()).await;
-        let mut connection = connecting.unwrap_or(Err(Trouble::Silent))?;
+    }
+
+    /// A new connection to a database with tables of a known format.
+    async fn another(&self) -> Result<PgConnection, Trouble> {
+        let mut connection = within(CONNECTING, self.connect()).await?;
         let first = &mut connection;
-        // Whoever comes second waits for this one: it must not wait for ever.
-        let migrate = async move || {
-            let migrated = timeout(MIGRATING, schema::migrate(first)).await;
-            migrated.unwrap_or(Err(Trouble::Silent))
-        };
-        self.ready.get_or_try_init(migrate).await?;
-        Ok((connection, false))
+        let prepare = async move || self.prepare(first).await;
+        self.ready.get_or_try_init(prepare).await?;
+        Ok(connection)
+    }
+
+    /// Sees to it that the tables are there. Whoever comes second waits for this:
+    /// it must not take for ever.
+    async fn prepare(&self, first: &mut PgConnection) -> Result<(), Trouble> {
+        match within(CONNECTING, schema::is_newest(first)).await? {
+            Some(true) => {}
+            None if self.purpose == Use::Looking => return Err(Trouble::Empty),
+            _ => within(MIGRATING, schema::migrate(first)).await?,
+        }
+        match self.purpose {
+            Use::Looking => Ok(()),
+            Use::Keeping => within(CONNECTING, schema::check_rights(first)).await,
+        }
     }
 
     /// A new connection to a primary.
@@ -172,5 +233,48 @@ impl Desk {
             // A failure to say goodbye leaves nothing undone.
             let _ = timeout(LATE, connection.close()).await;
         }
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    timeout(limit, work).await.unwrap_or(Err(Trouble::Silent))
+}
+
+/// A connection is being used, as long as this lives.
+struct Lent<'a>(&'a Desk);
+
+impl<'a> From<&'a Desk> for Lent<'a> {
+    fn from(desk: &'a Desk) -> Self {
+        desk.lent.set(desk.lent.get() + 1);
+        Self(desk)
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.lent.set(self.0.lent.get().saturating_sub(1));
+        self.0.returned.notify_one();
+    }
+}
+
+/// There are as many connections as there may be: of the server, the database or
+/// the role.
+fn is_full(trouble: &Trouble) -> bool {
+    code(trouble).as_deref() == Some("53300")
+}
+
+/// The database took the transaction for one whose client has vanished, which was
+/// only held up: the process was stopped for a while, or its machine.
+fn was_abandoned(trouble: &Trouble) -> bool {
+    code(trouble).as_deref() == Some("25P03")
+}
+
+fn code(trouble: &Trouble) -> Option<String> {
+    match trouble {
+        Trouble::Sql(sqlx::Error::Database(error)) => error.code().map(Cow::into_owned),
+        _ => None,
     }
 }

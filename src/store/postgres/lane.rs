@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::postgres::PgConnection;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -34,18 +34,14 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Starts the thread, with so many connections at the most.
-    pub(super) fn start(
-        options: PgConnectOptions,
-        connections: u32,
-        patience: Duration,
-    ) -> io::Result<Self> {
+    /// Starts the thread.
+    pub(super) fn start(desk: Desk, patience: Duration) -> io::Result<Self> {
         let (jobs, mut queue) = mpsc::channel::<Job>(QUEUE);
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let work = async move || {
-            let desk = Rc::new(Desk::new(options, connections));
+            let desk = Rc::new(desk);
             while let Some(job) = queue.recv().await {
                 tokio::task::spawn_local(job(Rc::clone(&desk)));
             }

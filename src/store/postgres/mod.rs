@@ -21,14 +21,16 @@ mod tables;
 mod trouble;
 mod write;
 
-pub use open::{OpenError, open};
+pub use open::{OpenError, look, open};
 
 use std::time::Duration;
 
 use self::lane::Lane;
 use super::copy::Tables;
 use super::journal::Journal;
-use super::{Answer, Collected, Commit, Committed, Holder, Keep, MarkRow, Moment, Sessions, Store};
+use super::{
+    Answer, Collected, Commit, Committed, Found, Holder, Keep, MarkRow, Moment, Sessions, Store,
+};
 use crate::engine::ids::{BlobId, ChainHash, Hint, OverlayId, SegmentId};
 
 /// The store; made by [`open()`].
@@ -39,6 +41,10 @@ struct PostgresStore {
 impl Store for PostgresStore {
     fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
         Box::pin(self.find_marks(places))
+    }
+
+    fn find<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<Found>> {
+        Box::pin(self.find_with_newest(places))
     }
 
     fn marks_by_view<'a>(&'a self, hint: Hint, views: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {

@@ -16,6 +16,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
 use super::PostgresStore;
+use super::desk::{Desk, Use};
 use super::lane::Lane;
 use super::trouble::Trouble;
 use crate::store::{Opened, Report, StoreError};
@@ -41,10 +42,22 @@ pub enum OpenError {
 }
 
 /// Opens the store at a URL, with at most so many connections; `timeout` is the
-/// longest that a request waits for any one answer.
+/// longest that a request waits for any one answer. An empty database gets its
+/// tables.
 pub async fn open(url: &str, connections: u32, timeout: Duration) -> Result<Opened, OpenError> {
-    let options = options(url)?;
-    let lane = Lane::start(options, connections, timeout).map_err(OpenError::Thread)?;
+    let desk = Desk::new(options(url)?, connections, Use::Keeping);
+    reach(Lane::start(desk, timeout)).await
+}
+
+/// The same for whoever only looks: a database without tables is not the one
+/// that was meant, and the right to read is enough.
+pub async fn look(url: &str, connections: u32, timeout: Duration) -> Result<Opened, OpenError> {
+    let desk = Desk::new(options(url)?, connections, Use::Looking);
+    reach(Lane::start(desk, timeout)).await
+}
+
+async fn reach(lane: std::io::Result<Lane>) -> Result<Opened, OpenError> {
+    let lane = lane.map_err(OpenError::Thread)?;
     let until = Instant::now() + PATIENCE;
     let mut reports = Vec::new();
     loop {

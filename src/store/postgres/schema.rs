@@ -11,10 +11,16 @@ use sqlx::{AssertSqlSafe, Connection, Row};
 
 use super::trouble::Trouble;
 
-const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
 
-/// Only the first to come may wait for as long as the steps take.
-const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 60000; \
+/// Only the first to come may wait for as long as the steps take; whoever
+/// vanishes half way holds nobody up.
+const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 600000; \
+    SET LOCAL idle_in_transaction_session_timeout = 5000; \
     SELECT pg_advisory_xact_lock(7813567290041)";
 
 /// The schema is made only where it is missing: who may not make one can be
@@ -25,20 +31,47 @@ const FIRST: &str = "DO $$ BEGIN \
     CREATE TABLE longhaul.format (version bigint NOT NULL); \
     INSERT INTO longhaul.format VALUES (0)";
 
+/// The first right that is missing to use the tables.
+const RIGHTS: &str = "SELECT wanted || ' on longhaul.' || relname \
+    FROM pg_catalog.pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS wanted \
+    WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'longhaul') \
+    AND relkind = 'r' AND relname <> 'format' \
+    AND NOT pg_catalog.has_table_privilege(pg_class.oid, wanted) ORDER BY 1 LIMIT 1";
+
+/// Refuses a role that may look and not write: it would seem to work until
+/// something must be remembered.
+pub(super) async fn check_rights(connection: &mut PgConnection) -> Result<(), Trouble> {
+    let missing = sqlx::raw_sql(RIGHTS).fetch_optional(connection).await?;
+    match missing {
+        None => Ok(()),
+        Some(row) => Err(Trouble::Denied(row.try_get(0)?)),
+    }
+}
+
+/// Whether the database has the newest format; none: it has no tables yet. Mostly
+/// it has, and nothing is to be locked for it.
+pub(super) async fn is_newest(connection: &mut PgConnection) -> Result<Option<bool>, Trouble> {
+    let found = version(connection).await?;
+    let newest = is_known(found, known())?;
+    Ok(found.map(|_| newest))
+}
+
 /// Brings the database to the newest format.
 pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble> {
-    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
-    // Mostly there is nothing to do, and nothing to lock for it.
-    if is_known(version(connection).await?, known)? {
-        return Ok(());
-    }
+    let known = known();
     let mut transaction = connection.begin_with(BEGIN).await?;
     let found = version(&mut transaction).await?;
     if is_known(found, known)? {
         return Ok(transaction.rollback().await?);
     }
     if found.is_none() {
-        sqlx::raw_sql(FIRST).execute(&mut *transaction).await?;
+        let made = sqlx::raw_sql(FIRST).execute(&mut *transaction).await;
+        made.map_err(|error| match error.as_database_error() {
+            Some(refused) if refused.code().as_deref() == Some("42501") => {
+                Trouble::Denied("CREATE on the database, or on its schema longhaul".to_owned())
+            }
+            _ => error.into(),
+        })?;
     }
     let taken = usize::try_from(found.unwrap_or(0)).unwrap_or(0);
     for step in STEPS.iter().skip(taken) {
@@ -48,6 +81,11 @@ pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Trouble
     sqlx::raw_sql(stamp).execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(())
+}
+
+/// The newest format.
+fn known() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
 fn is_known(found: Option<i64>, known: i64) -> Result<bool, Trouble> {

@@ -10,7 +10,7 @@ use super::PostgresStore;
 use super::ask::{Purpose, bytes, list};
 use super::rows::{self, MARK, digest, text};
 use crate::engine::ids::{ChainHash, Hint, OverlayId};
-use crate::store::{MarkRow, StoreError, rule};
+use crate::store::{Found, MarkRow, StoreError, rule};
 
 /// Places or segments asked for at once.
 pub(super) const BATCH: usize = 1_024;
@@ -20,7 +20,20 @@ impl PostgresStore {
         &self,
         places: &[ChainHash],
     ) -> Result<Vec<MarkRow>, StoreError> {
-        self.find("", "chain", places).await
+        let found = self.look_for("chain", "", "NULL", places).await?;
+        Ok(found.into_iter().map(|found| found.mark).collect())
+    }
+
+    /// Where the newest of several marks stands in a history is where its session
+    /// may have gone on from, so only there it is looked how far that has come.
+    pub(super) async fn find_with_newest(
+        &self,
+        places: &[ChainHash],
+    ) -> Result<Vec<Found>, StoreError> {
+        let newest = "CASE WHEN messages = max(messages) OVER () THEN (SELECT later.messages \
+            FROM longhaul.marks AS later WHERE later.lineage = marks.lineage \
+            ORDER BY later.seen_at DESC, later.messages DESC LIMIT 1) END";
+        self.look_for("chain", "", newest, places).await
     }
 
     pub(super) async fn find_by_view(
@@ -29,26 +42,39 @@ impl PostgresStore {
         views: &[ChainHash],
     ) -> Result<Vec<MarkRow>, StoreError> {
         let session = format!("hint = {} AND ", bytes(hint.as_bytes()));
-        self.find(&session, "view", views).await
+        let found = self.look_for("view", &session, "NULL", views).await?;
+        Ok(found.into_iter().map(|found| found.mark).collect())
     }
 
-    async fn find(
+    /// The marks with one of these hashes in a column, and of each what else is
+    /// asked for.
+    async fn look_for(
         &self,
-        session: &str,
         column: &str,
+        session: &str,
+        newest: &str,
         hashes: &[ChainHash],
-    ) -> Result<Vec<MarkRow>, StoreError> {
+    ) -> Result<Vec<Found>, StoreError> {
         let mut found = Vec::new();
         for batch in hashes.chunks(BATCH) {
             let list = list(batch.iter().map(|hash| hash.as_bytes().as_slice()));
-            let sql =
-                format!("SELECT {MARK} FROM longhaul.marks WHERE {session}{column} IN ({list})");
-            found.extend(self.lane.ask(Purpose::Reading, &sql, rows::mark).await?);
+            let sql = format!(
+                "SELECT {MARK}, ({newest})::bigint FROM longhaul.marks \
+                 WHERE {session}{column} IN ({list})"
+            );
+            let read = |row: &_| {
+                Ok(Found {
+                    mark: rows::mark(row)?,
+                    newest: rows::maybe_count(row, 10)?,
+                })
+            };
+            found.extend(self.lane.ask(Purpose::Reading, &sql, read).await?);
         }
         // What was asked for twice may have stood in two batches.
         if hashes.len() > BATCH {
-            found.sort_unstable_by(|a, b| (a.chain, &a.model).cmp(&(b.chain, &b.model)));
-            found.dedup_by(|a, b| a.chain == b.chain && a.model == b.model);
+            let place = |found: &Found| (found.mark.chain, found.mark.model.clone());
+            found.sort_unstable_by_key(place);
+            found.dedup_by_key(|found| place(found));
         }
         Ok(found)
     }
@@ -58,10 +84,20 @@ impl PostgresStore {
         hint: Hint,
         limit: u32,
     ) -> Result<Vec<OverlayId>, StoreError> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        // From one to the next: a session may have many marks, and overlays.
+        let its = format!("hint = {} AND overlay IS NOT NULL", bytes(hint.as_bytes()));
+        let newest = "ORDER BY seen_at DESC, overlay LIMIT 1";
         let sql = format!(
-            "SELECT overlay FROM longhaul.marks WHERE hint = {} AND overlay IS NOT NULL \
-             GROUP BY overlay ORDER BY max(seen_at) DESC, overlay LIMIT {limit}",
-            bytes(hint.as_bytes())
+            "WITH RECURSIVE latest AS ((SELECT overlay, seen_at, ARRAY[overlay] AS found \
+             FROM longhaul.marks WHERE {its} {newest}) \
+             UNION ALL SELECT earlier.overlay, earlier.seen_at, latest.found || earlier.overlay \
+             FROM latest, LATERAL (SELECT overlay, seen_at FROM longhaul.marks WHERE {its} \
+             AND seen_at <= latest.seen_at AND overlay <> ALL (latest.found) {newest}) AS earlier \
+             WHERE cardinality(latest.found) < {limit}) \
+             SELECT overlay FROM latest ORDER BY seen_at DESC, overlay"
         );
         let read = |row: &_| digest(row, 0, OverlayId::from_slice);
         self.lane.ask(Purpose::Reading, &sql, read).await

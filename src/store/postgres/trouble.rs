@@ -35,8 +35,16 @@ pub enum Trouble {
         /// The newest format known here.
         known: i64,
     },
+    /// Nobody has made tables in it.
+    #[error("there is nothing of Longhaul's in that database: name the one that the proxies use")]
+    Empty,
+    /// The role lacks a right.
+    #[error(
+        "the role of the database lacks a right: {0}; grant it, or let the role own the tables"
+    )]
+    Denied(String),
     /// What the database or the way to it says.
-    #[error("{0}")]
+    #[error("{}", said(.0))]
     Sql(#[from] Error),
     /// Nothing came back on a connection.
     #[error("a connection fell silent")]
@@ -63,7 +71,9 @@ impl Trouble {
             | Self::Silent
             | Self::Sql(Error::Io(_) | Error::Tls(_) | Error::Protocol(_)) => Nature::OutOfReach,
             Self::Sql(Error::Database(error)) => by_code(&error.code().unwrap_or_default()),
-            Self::Newer { .. } | Self::Closed | Self::Sql(_) => Nature::Other,
+            Self::Newer { .. } | Self::Empty | Self::Denied(_) | Self::Closed | Self::Sql(_) => {
+                Nature::Other
+            }
         }
     }
 
@@ -103,6 +113,14 @@ impl Trouble {
             Nature::OutOfReach => StoreError::Away(self.to_string()),
             Nature::Collided | Nature::Other => StoreError::Failed(self.to_string()),
         }
+    }
+}
+
+/// What it says, without the line of the server's own source at which it does.
+fn said(error: &Error) -> String {
+    match error {
+        Error::Database(error) => format!("the database says: {}", error.message()),
+        error => error.to_string(),
     }
 }
 

@@ -74,7 +74,6 @@ impl Statements {
             bytes(mark.chain.as_bytes()),
             bytes(mark.model.as_bytes())
         );
-        let settings = Purpose::Durable.settings(patience);
         let values = values(mark);
         let overlay = match (&commit.overlay, mark.overlay) {
             (Some((id, body)), _) => Some(format!(
@@ -99,7 +98,7 @@ impl Statements {
             )
         });
         Self {
-            begin: format!("BEGIN; {settings}"),
+            begin: Purpose::Durable.begin(patience),
             look: format!("SELECT {MARK} FROM longhaul.marks WHERE {place} FOR UPDATE"),
             overlay,
             insert: format!(

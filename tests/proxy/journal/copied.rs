@@ -130,3 +130,36 @@ fn what_cannot_be_copied_is_said() {
     wrong(&["store"]);
     wrong(&["store", "copy", &empty]);
 }
+
+/// With one slash it is no URL, and must not become a folder of that name.
+#[test]
+fn a_mistyped_url_shows_no_password_and_makes_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().to_str().unwrap();
+    for url in [
+        "postgres:/me:s3cret@host/db",
+        "postgresql:me:s3cret@host",
+        "POSTGRES:/host/db?password=s3cret",
+    ] {
+        for arguments in [
+            &["check"][..],
+            &["serve", "--store", url],
+            &["sessions", "--store", url],
+            &["journal", "--store", url, "search", "0", "word"],
+            &["store", "copy", "--data-dir", here, "sqlite", url],
+            &["store", "copy", url, here],
+        ] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+            if arguments == ["check"] {
+                command.env("LONGHAUL_STORE__URL", url);
+            }
+            command.args(arguments).current_dir(here);
+            let output = command.output().unwrap();
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+            assert!(!said.contains("s3cret"), "{arguments:?}: {said}");
+        }
+        assert_eq!(std::fs::read_dir(here).unwrap().count(), 0, "{url}");
+    }
+}

@@ -89,6 +89,30 @@ fn an_ordinary_request_costs_one_question() {
     }
 }
 
+/// Whose session goes from one replica to the next asks no more for it: whether
+/// the session has gone on elsewhere comes with the marks.
+#[test]
+fn a_request_that_was_elsewhere_before_costs_one_question_too() {
+    let Some((folder, file)) = shared().into_iter().nth(1) else {
+        return;
+    };
+    let upstream = Simulated::start(Options::default());
+    let proxies = replicas(2, &upstream, &folder, &file);
+    let mut agent = compacted(&upstream, &proxies[0], FREE);
+    agent.chat(&upstream, &proxies[1], "");
+    let asked = || -> f64 {
+        let series = "longhaul_store_seconds_count{op=\"marks\"}";
+        let each = proxies.iter().map(|proxy| proxy.metric(series));
+        each.map(|asked| asked.unwrap_or(0.0)).sum()
+    };
+    let before = asked();
+    for turn in 0..6 {
+        agent.chat(&upstream, &proxies[turn % 2], "");
+    }
+    let asked = asked() - before;
+    assert!((asked - 6.0).abs() < 0.5, "{asked}");
+}
+
 fn store_is(proxy: &Proxy, word: &str) -> bool {
     let request = "GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     let answer = proxy.client().send(request).answer();

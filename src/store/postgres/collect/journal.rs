@@ -12,7 +12,10 @@ use crate::store::{Collected, Keep, Moment, StoreError};
 
 /// Makes one sum of all the changes that have come so far.
 const SUM_UP: &str = "WITH gone AS (DELETE FROM longhaul.totals RETURNING blobs) \
-    INSERT INTO longhaul.totals SELECT coalesce(sum(blobs), 0) FROM gone";
+    INSERT INTO longhaul.totals SELECT coalesce(sum(blobs), 0) FROM gone; \
+    WITH gone AS (DELETE FROM longhaul.extents RETURNING size, branches, entries) \
+    INSERT INTO longhaul.extents SELECT coalesce(sum(size), 0), coalesce(sum(branches), 0), \
+    coalesce(sum(entries), 0) FROM gone";
 
 impl PostgresStore {
     pub(super) async fn tidy_journal(

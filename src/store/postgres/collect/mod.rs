@@ -6,6 +6,7 @@
 //! much. Rows that somebody else is just using are passed over and go another
 //! time.
 
+mod clock;
 mod journal;
 mod overlays;
 mod pieces;
@@ -46,6 +47,7 @@ impl PostgresStore {
     }
 
     async fn tidy_all(&self, keep: Keep) -> Result<Collected, StoreError> {
+        let keep = self.by_its_clock(keep).await?;
         let mut done = Collected::default();
         self.forget_leases().await?;
         self.tidy_state(keep, &mut done).await?;

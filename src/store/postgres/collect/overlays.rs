@@ -55,8 +55,7 @@ impl PostgresStore {
 
 /// How a step begins.
 pub(super) fn begin() -> AssertSqlSafe<String> {
-    let settings = Purpose::Plain.settings(UNHURRIED);
-    AssertSqlSafe(format!("BEGIN; {settings}"))
+    AssertSqlSafe(Purpose::Plain.begin(UNHURRIED))
 }
 
 /// Removes those that no mark points to, inside a transaction.

@@ -93,9 +93,8 @@ impl PostgresStore {
 
     pub(super) async fn find_extent(&self) -> Result<Extent, StoreError> {
         let sql = "SELECT ((SELECT coalesce(sum(blobs), 0) FROM longhaul.totals) \
-            + coalesce(sum(size), 0))::bigint, count(id), \
-            coalesce(sum(CASE WHEN id IS NULL THEN 0 ELSE entries END), 0)::bigint \
-            FROM longhaul.branches";
+            + coalesce(sum(size), 0))::bigint, coalesce(sum(branches), 0)::bigint, \
+            coalesce(sum(entries), 0)::bigint FROM longhaul.extents";
         let read = |row: &PgRow| {
             let [bytes, branches, entries] = [0, 1, 2].map(|at| row.try_get::<i64, _>(at));
             Ok(Extent {

@@ -25,7 +25,7 @@ impl PostgresStore {
         let patience = self.lane.patience();
         // What was begun and lost would be a branch with nothing in it, which
         // the next word of the conversation finds again by its name.
-        let begin = format!("BEGIN; {}", Purpose::Plain.settings(patience));
+        let begin = Purpose::Plain.begin(patience);
         let trace = trace.clone();
         let work = async move |connection: &mut PgConnection| {
             let begin = AssertSqlSafe(begin.clone());
