@@ -14,6 +14,8 @@ use crate::attempt::{Attempt, Manner, Seen, send, timed};
 use crate::plan::{MODELS, Plan};
 use crate::world::World;
 
+/// What a client puts where it clears a result by itself.
+pub const CLEARED: &str = "[Old tool result content cleared]";
 /// How often a request is tried at most.
 const TRIES: usize = 12;
 /// From this try on nothing is spoilt on purpose.
@@ -123,7 +125,7 @@ impl Agent {
             let blocks = old.filter_map(|message| message["content"].as_array_mut());
             let mut results = blocks.flatten().filter(|b| b["type"] == "tool_result");
             if let Some(result) = results.next_back() {
-                result["content"] = json!("[Old tool result content cleared]");
+                result["content"] = json!(CLEARED);
                 (self.anew, self.cleared) = (true, true);
             }
         }

@@ -8,13 +8,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use longhaul::sim::{Entry, Fault, Kind, Outcome};
+use longhaul::sim::{Entry, Kind, Outcome};
 use memchr::memmem;
 
 use crate::agent::{Agent, credential, secret};
-use crate::attempt::{Attempt, Manner, PATIENCE};
+use crate::attempt::Attempt;
 use crate::look::{bare, explain};
 use crate::moments::{Moments, Trouble};
+use crate::support::http::Message;
+use crate::world::World;
 
 /// Characters of what is told of one violation.
 const LONGEST: usize = 1_500;
@@ -48,6 +50,8 @@ pub struct Judge<'a> {
     pub moments: &'a Moments,
     /// What upstream was asked, by tag.
     pub entries: HashMap<&'a str, Vec<&'a Entry>>,
+    /// What upstream answered, by tag.
+    pub answers: HashMap<String, Vec<Message>>,
     pub tally: Tally,
     pub wrong: Vec<String>,
     /// Owners and models of which it is known that what thinking is bound to is
@@ -69,7 +73,7 @@ struct Last<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(moments: &'a Moments, entries: &'a [Entry]) -> Self {
+    pub fn new(world: &'a World, entries: &'a [Entry]) -> Self {
         let mut by_tag: HashMap<&str, Vec<&Entry>> = HashMap::new();
         let ours = |entry: &&Entry| matches!(entry.kind, Kind::Message | Kind::Count);
         for entry in entries.iter().filter(ours) {
@@ -78,15 +82,16 @@ impl<'a> Judge<'a> {
             }
         }
         Self {
-            moments,
+            moments: &world.moments,
             entries: by_tag,
+            answers: world.answers(),
             tally: Tally::default(),
             wrong: Vec::new(),
             learned: BTreeSet::new(),
         }
     }
 
-    fn wrong(&mut self, attempt: &Attempt, what: &str) {
+    pub fn wrong(&mut self, attempt: &Attempt, what: &str) {
         let story = format!(
             "request {}, {} after {:?}, {:?}: {what}",
             attempt.tag, attempt.model, attempt.fault, attempt.manner
@@ -119,81 +124,6 @@ impl<'a> Judge<'a> {
                 last.unsure |= attempt.compaction().is_none();
                 lasts.insert(attempt.branch, last);
             }
-        }
-    }
-
-    /// Invariants 5 and 10: what the client saw is what upstream did.
-    fn outcome(&mut self, attempt: &Attempt, entries: &[&Entry]) {
-        if attempt.took >= PATIENCE {
-            return self.wrong(attempt, "invariant 5: it hangs");
-        }
-        if attempt.manner != Manner::Waits {
-            return;
-        }
-        let broken = self
-            .moments
-            .had(Trouble::Broken, attempt.begun, attempt.ended);
-        let silent = matches!(
-            attempt.fault,
-            Some(Fault::Hang | Fault::StallAfter { .. } | Fault::Reset)
-        );
-        let Some(answer) = attempt.answer() else {
-            if !broken && !silent {
-                self.wrong(attempt, "invariant 5: no answer");
-            }
-            return;
-        };
-        let status = answer.status();
-        let expected = match &attempt.fault {
-            Some(Fault::Status { status, .. }) => *status,
-            Some(Fault::Reset) => 502,
-            _ => 200,
-        };
-        let text = || String::from_utf8_lossy(&answer.body).into_owned();
-        // A break before the answer is told as one.
-        let excused = broken && status == 502
-            || matches!(attempt.fault, Some(Fault::ResetAfter { .. } | Fault::CutAfter { .. }) if status == 502);
-        if status != expected && !excused {
-            let seen: Vec<String> = entries
-                .iter()
-                .map(|entry| {
-                    let body = entry.body.as_deref().unwrap_or_default();
-                    let is_own = if body == attempt.own { "own" } else { "view" };
-                    format!("{is_own} of {} bytes: {:?}", body.len(), entry.outcome)
-                })
-                .collect();
-            let what = format!(
-                "invariant 5: {status} instead of {expected} for {} bytes, broken: {broken}, upstream saw {seen:?}: {}",
-                attempt.own.len(),
-                text()
-            );
-            return self.wrong(attempt, &what);
-        }
-        let cut = matches!(
-            attempt.fault,
-            Some(Fault::ResetAfter { .. } | Fault::CutAfter { .. })
-        );
-        if !answer.complete && !cut && !silent && !broken {
-            return self.wrong(attempt, "invariant 10: the answer broke off by itself");
-        }
-        if status != 200 || attempt.counts {
-            return;
-        }
-        let whole = if attempt.streams {
-            memmem::find(&answer.body, b"event: message_stop").is_some()
-        } else {
-            serde_json::from_slice::<serde_json::Value>(&answer.body).is_ok()
-        };
-        if cut && answer.complete && !whole {
-            self.wrong(attempt, "invariant 10: a cut answer looks whole");
-        }
-        let says = |entry: &&&Entry| {
-            let id = entry.message_id.as_deref().unwrap_or("none");
-            memmem::find(&answer.body, id.as_bytes()).is_some()
-        };
-        if attempt.fault.is_none() && answer.complete && !entries.iter().any(|e| says(&e)) {
-            let what = format!("invariant 10: not the answer upstream gave: {}", text());
-            self.wrong(attempt, &what);
         }
     }
 
@@ -235,13 +165,16 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Whether a connection broke that carried this very request.
+    pub fn is_broken(&self, attempt: &Attempt) -> bool {
+        let Attempt { begun, ended, .. } = *attempt;
+        self.moments.broke_for(&attempt.tag, begun, ended)
+    }
+
     /// Whether a request arrived only in part.
     fn is_torn(&self, entry: &Entry, attempt: &Attempt) -> bool {
-        let broken = self
-            .moments
-            .had(Trouble::Broken, attempt.begun, attempt.ended);
         let whole = entry.body.as_deref();
-        broken
+        self.is_broken(attempt)
             && whole.is_none_or(|body| serde_json::from_slice::<serde_json::Value>(body).is_err())
     }
 

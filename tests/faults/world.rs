@@ -4,6 +4,7 @@
 //! Troubles happen in the thread of whoever is about to send the request for
 //! which they are planned, while the requests of all others are on their way.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use crate::moments::{Moments, Trouble};
 use crate::mortal::{Mortal, Spoiler, State};
 use crate::plan::{Event, Home, Plan, WINDOW};
 use crate::relay::Relay;
+use crate::support::http::Message;
 use crate::support::{Process, Proxy};
 
 /// One counter for all simulators: what one has counted, the others need not.
@@ -153,6 +155,11 @@ impl World {
     /// Everything that upstream was asked.
     pub fn entries(&self) -> Vec<Entry> {
         self.sim.ledger().entries
+    }
+
+    /// What upstream answered on the wire, by the tag of the request.
+    pub fn answers(&self) -> HashMap<String, Vec<Message>> {
+        self.back.answers()
     }
 
     /// Puts proxies where there are none.
