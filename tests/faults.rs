@@ -39,6 +39,8 @@ mod agent;
 mod attempt;
 #[path = "faults/episode.rs"]
 mod episode;
+#[path = "faults/grown.rs"]
+mod grown;
 #[path = "faults/heard.rs"]
 mod heard;
 #[path = "faults/invariants.rs"]

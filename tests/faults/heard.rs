@@ -77,9 +77,9 @@ impl Heard {
             Whose::Tag(String::from_utf8_lossy(tag).into_owned())
         });
         if let Whose::Tag(tag) = line.whose() {
-            let mut heard = self.0.lock().unwrap();
-            heard.push((tag, Vec::new()));
-            line.place = Some(heard.len() - 1);
+            let mut all = self.0.lock().unwrap();
+            all.push((tag, Vec::new()));
+            line.place = Some(all.len() - 1);
         }
     }
 

@@ -89,4 +89,12 @@ impl Moments {
         let mut spans = spans.iter().filter(|span| span.trouble == trouble);
         spans.any(|span| span.from <= to && from <= span.to)
     }
+
+    /// How often something was lost between two moments.
+    pub fn losses(&self, from: u64, to: u64) -> usize {
+        let spans = self.spans.lock().unwrap();
+        let lost = spans.iter().filter(|span| span.trouble != Trouble::Broken);
+        lost.filter(|span| span.from <= to && from <= span.to)
+            .count()
+    }
 }
