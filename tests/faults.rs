@@ -39,12 +39,18 @@ mod agent;
 mod attempt;
 #[path = "faults/episode.rs"]
 mod episode;
+#[path = "faults/grown.rs"]
+mod grown;
+#[path = "faults/heard.rs"]
+mod heard;
 #[path = "faults/invariants.rs"]
 mod invariants;
 #[path = "faults/moments.rs"]
 mod moments;
 #[path = "faults/mortal.rs"]
 mod mortal;
+#[path = "faults/outcome.rs"]
+mod outcome;
 #[path = "faults/plan.rs"]
 mod plan;
 #[path = "faults/recalled.rs"]
@@ -60,6 +66,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use invariants::Tally;
 
 const REQUESTS: usize = 10_000;
+/// From so many requests on a run is long enough to have seen everything.
+const ENOUGH: usize = 2_000;
 /// Episodes at once.
 const THREADS: usize = 3;
 
@@ -115,4 +123,25 @@ fn whatever_goes_wrong_every_request_keeps_the_invariants() {
         "{}\nagain with: LONGHAUL_FAULT_SEED=n cargo test --test faults",
         wrong.join("\n")
     );
+    if only.is_none() && tally.requests >= ENOUGH {
+        assert_all_of_it_happened(&tally);
+    }
+}
+
+/// A proxy that does nothing breaks no invariant. About half of what is usual has
+/// to happen.
+fn assert_all_of_it_happened(tally: &Tally) {
+    let least = [
+        ("answers", tally.answered, tally.requests * 7 / 10),
+        ("passes", tally.passes, tally.requests / 15),
+        ("corrected views", tally.corrected, tally.requests / 1_000),
+        ("references", tally.references, tally.requests / 12),
+    ];
+    for (what, count, least) in least {
+        let requests = tally.requests;
+        assert!(
+            count >= least,
+            "{count} {what} in {requests} requests, {least} were expected"
+        );
+    }
 }

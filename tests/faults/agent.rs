@@ -5,6 +5,8 @@
 //! whole is asked for again, with the same body, until it does: a request that is
 //! never answered means that a session is stuck.
 
+use std::collections::HashMap;
+
 use fastrand::Rng;
 use longhaul::sim::Fault;
 use serde_json::{Value, json};
@@ -14,6 +16,8 @@ use crate::attempt::{Attempt, Manner, Seen, send, timed};
 use crate::plan::{MODELS, Plan};
 use crate::world::World;
 
+/// What a client puts where it clears a result by itself.
+pub const CLEARED: &str = "[Old tool result content cleared]";
 /// How often a request is tried at most.
 const TRIES: usize = 12;
 /// From this try on nothing is spoilt on purpose.
@@ -34,7 +38,11 @@ pub struct Agent {
     branch: usize,
     branches: usize,
     anew: bool,
-    cleared: bool,
+    /// What came of each call on each branch: it is made once there, however often
+    /// the client goes back.
+    results: HashMap<(usize, String), Value>,
+    /// Results that it has cleared: the call, and what stood there.
+    cleared: Vec<(Value, Value)>,
     rng: Rng,
     spoilt: u8,
     left: u8,
@@ -68,7 +76,8 @@ impl Agent {
             branch: 0,
             branches: 1,
             anew: false,
-            cleared: false,
+            results: HashMap::new(),
+            cleared: Vec::new(),
             rng,
             spoilt: plan.spoilt,
             left: plan.left,
@@ -123,8 +132,12 @@ impl Agent {
             let blocks = old.filter_map(|message| message["content"].as_array_mut());
             let mut results = blocks.flatten().filter(|b| b["type"] == "tool_result");
             if let Some(result) = results.next_back() {
-                result["content"] = json!("[Old tool result content cleared]");
-                (self.anew, self.cleared) = (true, true);
+                let before = std::mem::replace(&mut result["content"], json!(CLEARED));
+                if before != CLEARED {
+                    let call = result["tool_use_id"].clone();
+                    self.cleared.push((call, before));
+                }
+                self.anew = true;
             }
         }
     }
@@ -160,8 +173,14 @@ impl Agent {
             let words = self.words(30);
             json!(format!("Agent {}: {words}", self.number))
         } else {
-            let results = calls.iter().map(|id| self.result(id)).collect();
-            Value::Array(results)
+            let results = calls.iter().map(|id| {
+                let call = (self.branch, id.to_string());
+                let known = self.results.get(&call).cloned();
+                let result = known.unwrap_or_else(|| self.result(id));
+                self.results.insert(call, result.clone());
+                result
+            });
+            Value::Array(results.collect())
         };
         self.messages
             .push(json!({"role": "user", "content": content}));
@@ -260,9 +279,7 @@ impl Agent {
 
     fn count(&mut self, world: &World, step: usize) {
         let tag = format!("{}-{step}-count", self.number);
-        let mut attempt = self.attempt(world, tag, self.body(true), None, Manner::Waits);
-        // The request that follows may still be the first after a change.
-        attempt.anew = false;
+        let attempt = self.attempt(world, tag, self.body(true), None, Manner::Waits);
         self.log.push(attempt);
     }
 
@@ -297,7 +314,7 @@ impl Agent {
             tag,
             branch: self.branch,
             anew: self.anew,
-            cleared: self.cleared,
+            cleared: self.cleared.clone(),
             counts,
             model: self.model,
             streams: self.streams,

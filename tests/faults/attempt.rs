@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use longhaul::sim::Fault;
+use serde_json::Value;
 
 use crate::support::http::{Message, Reader};
 
@@ -34,7 +35,6 @@ pub enum Seen {
 }
 
 /// A request, and what became of it.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub struct Attempt {
     /// Stands in a header, so that upstream's side of it can be found.
@@ -43,8 +43,8 @@ pub struct Attempt {
     pub branch: usize,
     /// The client has changed its past since the last one.
     pub anew: bool,
-    /// The client has cleared old results by itself.
-    pub cleared: bool,
+    /// What the client has cleared by itself: the call, and what stood there.
+    pub cleared: Vec<(Value, Value)>,
     /// It only counts tokens.
     pub counts: bool,
     pub model: &'static str,
@@ -62,6 +62,28 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// The body, with what the client has cleared put back wherever a view shows
+    /// something else: what an overlay shows a part of stays as it is until
+    /// something before it changes, because upstream has it in its cache.
+    pub fn as_shown(&self, view: &[u8]) -> Vec<u8> {
+        if self.cleared.is_empty() {
+            return self.own.clone();
+        }
+        let mut own: Value = serde_json::from_slice(&self.own).unwrap();
+        let mut view: Value = serde_json::from_slice(view).unwrap();
+        for (call, before) in &self.cleared {
+            let shown = results(&mut view).find(|result| result["tool_use_id"] == *call);
+            let shown = shown.map(|result| result["content"].clone());
+            let mine = results(&mut own).find(|result| result["tool_use_id"] == *call);
+            if let (Some(mine), Some(shown)) = (mine, shown)
+                && mine["content"] != shown
+            {
+                mine["content"] = before.clone();
+            }
+        }
+        own.to_string().into_bytes()
+    }
+
     /// The answer, if it has at least a head.
     pub fn answer(&self) -> Option<&Message> {
         match &self.seen {
@@ -89,6 +111,13 @@ impl Attempt {
         let whole = |answer: &Message| answer.status() == 200 && answer.complete;
         !spoils && self.manner == Manner::Waits && self.answer().is_some_and(whole)
     }
+}
+
+/// The results in a body.
+fn results(body: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let messages = body["messages"].as_array_mut().into_iter().flatten();
+    let blocks = messages.filter_map(|message| message["content"].as_array_mut());
+    blocks.flatten().filter(|b| b["type"] == "tool_result")
 }
 
 /// Whether nothing will come of a fault but silence.

@@ -36,15 +36,16 @@ pub fn live(seed: u64) -> (Tally, Vec<String>) {
     });
     world.calm();
     let entries = world.entries();
-    let mut judge = Judge::new(&world.moments, &entries);
+    let mut judge = Judge::new(&world, &entries);
     judge.wrong = wrong;
+    judge.learn(&agents);
     for agent in &agents {
         judge.agent(agent);
     }
     judge.summaries(&entries);
     judge.files(world.folder());
     let (mut tally, mut wrong) = (judge.tally, judge.wrong);
-    let (references, lost) = recalled::check(world.proxy(), &entries);
+    let (references, lost) = recalled::check(&world, &agents, &entries);
     tally.references = references;
     wrong.extend(lost);
     if panics.load(Ordering::SeqCst) > before {

@@ -8,19 +8,19 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use longhaul::sim::{Entry, Fault, Kind, Outcome};
+use longhaul::sim::{Entry, Kind, Outcome};
 use memchr::memmem;
 
 use crate::agent::{Agent, credential, secret};
-use crate::attempt::{Attempt, Manner, PATIENCE};
+use crate::attempt::Attempt;
+use crate::grown::grown;
 use crate::look::{bare, explain};
 use crate::moments::{Moments, Trouble};
+use crate::support::http::Message;
+use crate::world::{LOG, World};
 
 /// Characters of what is told of one violation.
 const LONGEST: usize = 1_500;
-
-/// What is said of a message that cannot be explained.
-const CHANGED: &str = "it is not as it was";
 
 /// What was seen of an episode.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,13 +48,21 @@ pub struct Judge<'a> {
     pub moments: &'a Moments,
     /// What upstream was asked, by tag.
     pub entries: HashMap<&'a str, Vec<&'a Entry>>,
+    /// What upstream answered, by tag.
+    pub answers: HashMap<String, Vec<Message>>,
+    /// Proxies side by side.
+    replicas: usize,
+    /// No pass may be made.
+    quiet: bool,
     pub tally: Tally,
     pub wrong: Vec<String>,
-    /// Owners and models of which it is known that what thinking is bound to is
+    /// When owners and models first showed that what thinking is bound to is
     /// enforced. By account, as the proxy learns it: to ask for thinking to be
     /// dropped switches the check on, so what one account has shown is no reason
     /// to ask on another.
-    learned: BTreeSet<(usize, &'static str)>,
+    learned: HashMap<(usize, &'static str), u64>,
+    /// How many losses of long ago have shown themselves to each agent.
+    shown: HashMap<usize, usize>,
 }
 
 /// What upstream got last on a branch of a history.
@@ -69,7 +77,7 @@ struct Last<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(moments: &'a Moments, entries: &'a [Entry]) -> Self {
+    pub fn new(world: &'a World, entries: &'a [Entry]) -> Self {
         let mut by_tag: HashMap<&str, Vec<&Entry>> = HashMap::new();
         let ours = |entry: &&Entry| matches!(entry.kind, Kind::Message | Kind::Count);
         for entry in entries.iter().filter(ours) {
@@ -78,15 +86,19 @@ impl<'a> Judge<'a> {
             }
         }
         Self {
-            moments,
+            moments: &world.moments,
             entries: by_tag,
+            answers: world.answers(),
+            replicas: world.replicas(),
+            quiet: world.is_quiet(),
             tally: Tally::default(),
             wrong: Vec::new(),
-            learned: BTreeSet::new(),
+            learned: HashMap::new(),
+            shown: HashMap::new(),
         }
     }
 
-    fn wrong(&mut self, attempt: &Attempt, what: &str) {
+    pub fn wrong(&mut self, attempt: &Attempt, what: &str) {
         let story = format!(
             "request {}, {} after {:?}, {:?}: {what}",
             attempt.tag, attempt.model, attempt.fault, attempt.manner
@@ -106,94 +118,25 @@ impl<'a> Judge<'a> {
             let entries: Vec<&'a Entry> = entries.cloned().unwrap_or_default();
             self.outcome(attempt, &entries);
             self.owner(agent, attempt, &entries);
-            if attempt.counts {
+            if self.quiet {
+                self.untouched(attempt, &entries);
                 continue;
-            }
-            self.refusals(agent, attempt, &entries, passed);
-            if attempt.anew {
-                lasts.remove(&attempt.branch);
             }
             let inherited = lasts.get(&attempt.branch).or(lasts.get(&0)).cloned();
             let inherited = inherited.filter(|_| !attempt.anew);
+            if attempt.counts {
+                // What is counted is what would be sent, and nothing comes of it.
+                self.view(attempt, &entries, inherited);
+                continue;
+            }
+            self.refusals(agent, attempt, &entries);
+            if attempt.anew {
+                lasts.remove(&attempt.branch);
+            }
             if let Some(mut last) = self.view(attempt, &entries, inherited) {
                 last.unsure |= attempt.compaction().is_none();
                 lasts.insert(attempt.branch, last);
             }
-        }
-    }
-
-    /// Invariants 5 and 10: what the client saw is what upstream did.
-    fn outcome(&mut self, attempt: &Attempt, entries: &[&Entry]) {
-        if attempt.took >= PATIENCE {
-            return self.wrong(attempt, "invariant 5: it hangs");
-        }
-        if attempt.manner != Manner::Waits {
-            return;
-        }
-        let broken = self
-            .moments
-            .had(Trouble::Broken, attempt.begun, attempt.ended);
-        let silent = matches!(
-            attempt.fault,
-            Some(Fault::Hang | Fault::StallAfter { .. } | Fault::Reset)
-        );
-        let Some(answer) = attempt.answer() else {
-            if !broken && !silent {
-                self.wrong(attempt, "invariant 5: no answer");
-            }
-            return;
-        };
-        let status = answer.status();
-        let expected = match &attempt.fault {
-            Some(Fault::Status { status, .. }) => *status,
-            Some(Fault::Reset) => 502,
-            _ => 200,
-        };
-        let text = || String::from_utf8_lossy(&answer.body).into_owned();
-        // A break before the answer is told as one.
-        let excused = broken && status == 502
-            || matches!(attempt.fault, Some(Fault::ResetAfter { .. } | Fault::CutAfter { .. }) if status == 502);
-        if status != expected && !excused {
-            let seen: Vec<String> = entries
-                .iter()
-                .map(|entry| {
-                    let body = entry.body.as_deref().unwrap_or_default();
-                    let is_own = if body == attempt.own { "own" } else { "view" };
-                    format!("{is_own} of {} bytes: {:?}", body.len(), entry.outcome)
-                })
-                .collect();
-            let what = format!(
-                "invariant 5: {status} instead of {expected} for {} bytes, broken: {broken}, upstream saw {seen:?}: {}",
-                attempt.own.len(),
-                text()
-            );
-            return self.wrong(attempt, &what);
-        }
-        let cut = matches!(
-            attempt.fault,
-            Some(Fault::ResetAfter { .. } | Fault::CutAfter { .. })
-        );
-        if !answer.complete && !cut && !silent && !broken {
-            return self.wrong(attempt, "invariant 10: the answer broke off by itself");
-        }
-        if status != 200 || attempt.counts {
-            return;
-        }
-        let whole = if attempt.streams {
-            memmem::find(&answer.body, b"event: message_stop").is_some()
-        } else {
-            serde_json::from_slice::<serde_json::Value>(&answer.body).is_ok()
-        };
-        if cut && answer.complete && !whole {
-            self.wrong(attempt, "invariant 10: a cut answer looks whole");
-        }
-        let says = |entry: &&&Entry| {
-            let id = entry.message_id.as_deref().unwrap_or("none");
-            memmem::find(&answer.body, id.as_bytes()).is_some()
-        };
-        if attempt.fault.is_none() && answer.complete && !entries.iter().any(|e| says(&e)) {
-            let what = format!("invariant 10: not the answer upstream gave: {}", text());
-            self.wrong(attempt, &what);
         }
     }
 
@@ -212,7 +155,7 @@ impl<'a> Judge<'a> {
 
     /// Invariants 2, 7 and 8: upstream takes what it gets, or the proxy puts it
     /// right before the client hears of it.
-    fn refusals(&mut self, agent: &Agent, attempt: &Attempt, entries: &[&Entry], passed: bool) {
+    fn refusals(&mut self, agent: &Agent, attempt: &Attempt, entries: &[&Entry]) {
         for entry in entries {
             let Outcome::Refused { message, .. } = &entry.outcome else {
                 continue;
@@ -221,28 +164,86 @@ impl<'a> Judge<'a> {
                 continue;
             }
             self.tally.corrected += 1;
-            let too_long =
-                message.contains("prompt is too long") || message.contains("exceed context limit");
-            let bound = message.contains("bound to a different");
-            let forgot = self.moments.had(Trouble::Store, 0, attempt.ended)
-                || self.moments.had(Trouble::Forgotten, 0, attempt.ended);
             let account = (agent.owner, attempt.model);
-            let learns = bound && (passed || forgot || self.learned.insert(account));
-            if !too_long && !learns {
-                let what = format!("invariants 2 and 8: upstream refused a view: {message}");
+            let is_first = self.learned.get(&account) >= Some(&attempt.begun);
+            // What one proxy has learned, or sent last, the other one may not know
+            // yet: it reads what is promised to be durable, and that is the overlay.
+            let unknown = is_first || self.replicas > 1 || self.forgot(agent, attempt);
+            if !(is_bound(message) && unknown) {
+                let is_own = entry.body.as_deref() == Some(attempt.own.as_slice());
+                let what = format!(
+                    "invariants 2, 7 and 8: upstream refused a view (own: {is_own}, passed: {:?}): {message}",
+                    attempt.compaction()
+                );
                 self.wrong(attempt, &what);
             }
         }
     }
 
+    /// When each account first showed that it enforces what thinking is bound to.
+    pub fn learn(&mut self, agents: &[Agent]) {
+        for agent in agents {
+            for attempt in &agent.log {
+                let entries = self.entries.get(attempt.tag.as_str()).into_iter().flatten();
+                let shows = |entry: &&Entry| match &entry.outcome {
+                    Outcome::Refused { message, .. } => is_bound(message),
+                    _ => false,
+                };
+                if entries.copied().any(|entry| shows(&entry)) {
+                    let known = self.learned.entry((agent.owner, attempt.model));
+                    let known = known.or_insert(u64::MAX);
+                    *known = attempt.ended.min(*known);
+                }
+            }
+        }
+    }
+
+    /// Whether a proxy may have forgotten under which view the thinking of this
+    /// request was born: what it builds on was answered, and then, or while it
+    /// was, something was lost. What was lost before may show later, but each loss
+    /// only once to an agent.
+    fn forgot(&mut self, agent: &Agent, attempt: &Attempt) -> bool {
+        let history = bare(&attempt.own);
+        let builds_on = |before: &&Attempt| {
+            let is_answer = before.is_good() && !before.counts && before.ended < attempt.begun;
+            is_answer && history.starts_with(&bare(&before.own))
+        };
+        let base = agent.log.iter().rfind(builds_on);
+        let since = base.map_or(attempt.begun, |base| base.begun);
+        let troubles = [Trouble::Store, Trouble::Forgotten];
+        let had = |trouble| self.moments.had(trouble, since, attempt.ended);
+        if troubles.into_iter().any(had) {
+            return true;
+        }
+        let first = agent.log.first().map_or(0, |first| first.begun);
+        let losses = self.moments.losses(first, attempt.ended);
+        let shown = self.shown.entry(agent.number).or_default();
+        *shown += 1;
+        *shown <= losses
+    }
+
+    /// Whether a connection broke that carried this very request.
+    pub fn is_broken(&self, attempt: &Attempt) -> bool {
+        let Attempt { begun, ended, .. } = *attempt;
+        self.moments.broke_for(&attempt.tag, begun, ended)
+    }
+
     /// Whether a request arrived only in part.
     fn is_torn(&self, entry: &Entry, attempt: &Attempt) -> bool {
-        let broken = self
-            .moments
-            .had(Trouble::Broken, attempt.begun, attempt.ended);
         let whole = entry.body.as_deref();
-        broken
+        self.is_broken(attempt)
             && whole.is_none_or(|body| serde_json::from_slice::<serde_json::Value>(body).is_err())
+    }
+
+    /// Where no pass may be made, what was sent is what the client sent.
+    fn untouched(&mut self, attempt: &Attempt, entries: &[&Entry]) {
+        for entry in entries.iter().filter(|entry| !self.is_torn(entry, attempt)) {
+            if entry.body.as_deref() != Some(attempt.own.as_slice()) {
+                let body = entry.body.as_deref().unwrap_or_default();
+                let body = String::from_utf8_lossy(body).into_owned();
+                return self.wrong(attempt, &format!("invariant 10: it is changed: {body}"));
+            }
+        }
     }
 
     /// Invariants 1, 3 and 4: every view is explained and continues the one
@@ -262,17 +263,8 @@ impl<'a> Judge<'a> {
             if self.is_torn(entry, attempt) {
                 continue;
             }
-            // What a client clears behind an overlay stays as the overlay shows it,
-            // and that may be a part of what it was: until something before it
-            // changes, upstream has it in its cache.
-            let excused = |what: &String| attempt.cleared && what.contains(CHANGED);
-            let explained = if attempt.own == bytes {
-                Ok(())
-            } else {
-                explain(&attempt.own, bytes).map(drop)
-            };
-            if let Err(what) =
-                explained.or_else(|what| if excused(&what) { Ok(()) } else { Err(what) })
+            if attempt.own != bytes
+                && let Err(what) = explained(attempt, bytes)
             {
                 self.wrong(attempt, &format!("invariant 3: {what}"));
                 continue;
@@ -314,6 +306,13 @@ impl<'a> Judge<'a> {
         }
         let passed = attempt.compaction().is_none_or(|pass| pass != "none");
         if passed || earlier.unsure {
+            if let Err(what) = grown(&earlier.attempt.own, earlier.bytes, bytes) {
+                let before = &earlier.attempt.tag;
+                self.wrong(
+                    attempt,
+                    &format!("invariants 1 and 4: after {before}, {what}"),
+                );
+            }
             return;
         }
         let same = earlier.view.iter().zip(view).take_while(|(a, b)| a == b);
@@ -360,7 +359,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Invariant 9: no credential in any file.
+    /// Invariant 9: no credential in any file, and nobody's words in the log.
     pub fn files(&mut self, folder: &std::path::Path) {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -371,14 +370,33 @@ impl<'a> Judge<'a> {
                     continue;
                 }
                 let bytes = std::fs::read(&path).unwrap_or_default();
-                let holds = |owner| memmem::find(&bytes, credential(owner).as_bytes()).is_some();
-                if holds(0) || holds(1) {
-                    self.wrong.push(format!(
-                        "invariant 9: a credential is in {}",
-                        path.display()
-                    ));
+                let has = |text: &str| memmem::find(&bytes, text.as_bytes()).is_some();
+                let is_log = path.file_name().is_some_and(|name| name == LOG);
+                for owner in 0..2 {
+                    if has(&credential(owner)) || is_log && has(&secret(owner)) {
+                        let what = format!("invariant 9: a secret is in {}", path.display());
+                        self.wrong.push(what);
+                    }
                 }
             }
         }
     }
+}
+
+/// Whether a view can be explained by its history.
+fn explained(attempt: &Attempt, bytes: &[u8]) -> Result<(), String> {
+    let shape = explain(&attempt.as_shown(bytes), bytes)?;
+    // Between turns even the latest reply's thinking goes, but only where it is
+    // bound to what stood before it and a pass has changed that.
+    let bound = attempt.model.contains("5-5");
+    if shape.latest_gone && !bound {
+        return Err("thinking of the latest reply is gone".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether a refusal is for thinking that stands behind something else than it
+/// was born behind.
+fn is_bound(message: &str) -> bool {
+    message.contains("bound to a different")
 }

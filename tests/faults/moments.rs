@@ -4,13 +4,14 @@
 //! whether one fell into the other. So everything that begins or ends takes the
 //! next number, and is judged by these numbers.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What may excuse a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// A connection broke, or nobody was there.
+    /// All connections broke, or nobody was there.
     Broken,
     /// A proxy has lost its memory.
     Forgotten,
@@ -30,6 +31,8 @@ struct Span {
 pub struct Moments {
     next: AtomicU64,
     spans: Mutex<Vec<Span>>,
+    /// Requests that the weather broke, on either side of a proxy.
+    broken_off: Mutex<BTreeSet<String>>,
 }
 
 impl Moments {
@@ -37,7 +40,18 @@ impl Moments {
         self.next.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// A connection broke.
+    /// The connection that carried this request broke.
+    pub fn broke_off(&self, tag: String) {
+        self.broken_off.lock().unwrap().insert(tag);
+    }
+
+    /// Whether the connection broke that carried a request, or all did while it
+    /// was on its way.
+    pub fn broke_for(&self, tag: &str, from: u64, to: u64) -> bool {
+        self.broken_off.lock().unwrap().contains(tag) || self.had(Trouble::Broken, from, to)
+    }
+
+    /// A connection broke, and nobody knows whose.
     pub fn broke(&self) {
         self.happened(Trouble::Broken);
     }
@@ -74,5 +88,13 @@ impl Moments {
         let spans = self.spans.lock().unwrap();
         let mut spans = spans.iter().filter(|span| span.trouble == trouble);
         spans.any(|span| span.from <= to && from <= span.to)
+    }
+
+    /// How often something was lost between two moments.
+    pub fn losses(&self, from: u64, to: u64) -> usize {
+        let spans = self.spans.lock().unwrap();
+        let lost = spans.iter().filter(|span| span.trouble != Trouble::Broken);
+        lost.filter(|span| span.from <= to && from <= span.to)
+            .count()
     }
 }

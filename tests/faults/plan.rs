@@ -71,6 +71,8 @@ pub struct Plan {
     pub home: Home,
     /// Proxies side by side on one store.
     pub replicas: usize,
+    /// Whether passes are made, only thought of, or not even that.
+    pub mode: &'static str,
     /// The configuration file.
     pub file: String,
     /// Whether thinking that does not fit is refused, or only noted.
@@ -114,10 +116,11 @@ impl Plan {
             })
             .collect();
         events.sort_by_key(|(at, _)| *at);
-        Self {
+        let mut plan = Self {
             seed,
             home,
             replicas,
+            mode: "on",
             file: file(&mut rng),
             enforced: rng.u8(0..3) > 0,
             agents,
@@ -126,7 +129,17 @@ impl Plan {
             weather: [0, 10, 30][rng.usize(0..3)],
             spoilt: [0, 8, 20][rng.usize(0..3)],
             left: [0, 4, 10][rng.usize(0..3)],
+        };
+        if rng.u8(0..12) == 0 {
+            plan.mode = ["off", "observe"][rng.usize(0..2)];
+            let policy = format!("[policy]\nmode = \"{}\"", plan.mode);
+            // Without the store, what does not fit its window is cut down for that one
+            // request, whatever the mode; here all of it fits.
+            let (small, large) = (format!("window = {WINDOW}"), "window = 200000");
+            let file = plan.file.replace("[policy]", &policy);
+            plan.file = file.replace(&small, large);
         }
+        plan
     }
 }
 

@@ -1,43 +1,164 @@
-//! Invariant 6: whatever a view says can be had back can be had back.
+//! Invariant 6: whatever a view says can be had back comes back as it was.
 
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 
 use longhaul::sim::{Entry, Kind};
 use serde_json::{Value, json};
 
-use crate::promised::references;
+use crate::agent::{Agent, CLEARED};
+use crate::attempt::Attempt;
+use crate::promised::{What, expected, promises, says};
 use crate::support::Client;
+use crate::world::World;
 
 /// How many references are asked for at most.
 const ASKED: usize = 40;
 
-/// The references in the newest views, each of which must lead to something;
-/// how many there were, and what is wrong.
-pub fn check(proxy: SocketAddr, entries: &[Entry]) -> (usize, Vec<String>) {
-    let mut seen = std::collections::BTreeSet::new();
+/// The references in the newest views, each of which must lead to the words it
+/// stands for; how many there were, and what is wrong.
+pub fn check(world: &World, agents: &[Agent], entries: &[Entry]) -> (usize, Vec<String>) {
+    let logs = agents.iter().map(|agent| (agent, &agent.log));
+    let asked: HashMap<&str, (&Agent, &Attempt)> = logs
+        .flat_map(|(agent, log)| log.iter().map(move |asked| (agent, asked)))
+        .map(|(agent, asked)| (asked.tag.as_str(), (agent, asked)))
+        .collect();
+    let mut seen = BTreeSet::new();
     let mut wrong = Vec::new();
     for entry in entries.iter().rev().filter(|e| e.kind == Kind::Message) {
+        let tag = entry.header("x-tag").unwrap_or("?");
+        let Some((agent, attempt)) = asked.get(tag) else {
+            continue;
+        };
+        // What arrived in part promises nothing.
         let body = entry.body.as_deref().unwrap_or_default();
-        for reference in references(&String::from_utf8_lossy(body)) {
+        let Ok(view) = serde_json::from_slice::<Value>(body) else {
+            continue;
+        };
+        let view = view["messages"].as_array().map_or(&[][..], Vec::as_slice);
+        for (reference, what) in promises(view) {
             if seen.len() >= ASKED {
                 return (seen.len(), wrong);
             }
             let name = format!("lh-{reference}");
-            if seen.insert(name.clone()) {
-                let told = expand(proxy, &name);
-                if !told.starts_with("[longhaul: ") || told.contains("nothing is kept") {
-                    let tag = entry.header("x-tag").unwrap_or("?");
-                    wrong.push(format!("invariant 6: {name} of {tag}: {told}"));
+            if !seen.insert(name.clone()) {
+                continue;
+            }
+            let told = what.as_ref().ok_or("nothing is promised".to_owned());
+            let told = told.and_then(|what| {
+                let told = pages(world.proxy(), &name)?;
+                let told = joined(&told);
+                let exact = compare(&told, what, &[history(attempt)]);
+                if exact.is_ok() || !world.has_forgotten() {
+                    return exact;
                 }
+                // Where it was lost how far a conversation had come, two forks of it
+                // may be put away as one, and a message be told as the other has it.
+                let mut all = vec![history(attempt)];
+                all.extend(agent.log.iter().map(history));
+                compare(&told, what, &all).or_else(|wrong| match what {
+                    What::Messages(..) => Err(wrong),
+                    _ if is_said(&told, &all) => Ok(()),
+                    _ => Err(wrong),
+                })
+            });
+            if let Err(told) = told {
+                wrong.push(format!("invariant 6: {name} of {tag}, {what:?}: {told}"));
             }
         }
     }
     (seen.len(), wrong)
 }
 
-fn expand(proxy: SocketAddr, name: &str) -> String {
+fn history(attempt: &Attempt) -> Vec<Value> {
+    let body: Value = serde_json::from_slice(&attempt.own).unwrap();
+    body["messages"].as_array().cloned().unwrap_or_default()
+}
+
+/// A text without the ends of its lines: a page ends with one of ours where it
+/// has none.
+fn joined(text: &str) -> String {
+    text.trim_end().replace('\n', "")
+}
+
+/// Whether what came back are the words of one of these histories, message by
+/// message in their order.
+fn compare(told: &str, what: &What, histories: &[Vec<Value>]) -> Result<(), String> {
+    let each = match what {
+        What::Messages(from, to) => (*from..=*to).map(|at| What::Messages(at, at)).collect(),
+        other => vec![other.clone()],
+    };
+    let mut rest = told;
+    for what in each {
+        let mut having = histories.iter().filter(|history| has(&what, history));
+        let behind = having.find_map(|history| behind(rest, &expected(&what, history)));
+        let Some(behind) = behind else {
+            let own = histories.first().map(|history| expected(&what, history));
+            return Err(format!("{what:?} is not told:\n{own:?}\nbut:\n{rest}"));
+        };
+        rest = behind;
+    }
+    Ok(())
+}
+
+/// Whether a block of one of these histories says just this.
+fn is_said(told: &str, histories: &[Vec<Value>]) -> bool {
+    let messages = histories.iter().flatten();
+    let blocks = messages.filter_map(|message| message["content"].as_array());
+    blocks
+        .flatten()
+        .any(|block| told.ends_with(&joined(&says(block))))
+}
+
+/// What stands behind these texts, if they stand there in their order. What the
+/// client has cleared since may come back as it was before.
+fn behind<'a>(told: &'a str, texts: &[String]) -> Option<&'a str> {
+    let mut rest = told;
+    for text in texts.iter().map(|text| joined(text)) {
+        if text != CLEARED {
+            rest = &rest[rest.find(&text)? + text.len()..];
+        }
+    }
+    Some(rest)
+}
+
+/// Whether a history has what a reference stands for.
+fn has(what: &What, history: &[Value]) -> bool {
+    let blocks = history
+        .iter()
+        .filter_map(|message| message["content"].as_array());
+    let mut blocks = blocks.flatten();
+    match what {
+        What::Messages(_, to) => history.len() >= *to,
+        What::Result(id) => blocks.any(|block| block["tool_use_id"] == **id),
+        What::Input(id) => blocks.any(|block| block["id"] == **id),
+    }
+}
+
+/// All pages, without our lines around them.
+fn pages(proxy: SocketAddr, name: &str) -> Result<String, String> {
+    let mut whole = String::new();
+    for number in 1.. {
+        let page = expand(proxy, name, number);
+        let (head, rest) = page.split_once('\n').unwrap_or((&page, ""));
+        let of = head.rsplit_once(&format!(", page {number} of "));
+        let count = of.and_then(|(_, count)| count.strip_suffix(']')?.parse().ok());
+        let Some(count): Option<u32> = count else {
+            return Err(page);
+        };
+        let end = format!("[longhaul: page {number} of {count} ends here; page ");
+        let cut = rest.rfind(&end).filter(|_| number < count);
+        whole.push_str(&rest[..cut.unwrap_or(rest.len())]);
+        if number == count {
+            break;
+        }
+    }
+    Ok(whole)
+}
+
+fn expand(proxy: SocketAddr, name: &str, page: u32) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "expand", "arguments": {"ref": name}}})
+        "params": {"name": "expand", "arguments": {"ref": name, "page": page}}})
     .to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\

@@ -4,8 +4,9 @@
 //! has to know that a proxy has died and another one has come. Bad weather is
 //! slow, hands on in small pieces, or breaks the connection after some bytes;
 //! which of these is drawn from the seed and the connection's number. Every break
-//! is noted with its moment: what fell into one may fail, nothing else may.
+//! is noted, by the request it broke: that one may fail, no other may.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::heard::{Heard, Line, Whose};
 use crate::moments::Moments;
+use crate::support::http::Message;
 
 /// A running relay; ends with its runtime.
 pub struct Relay {
@@ -37,6 +40,7 @@ struct Shared {
     /// How many of a hundred connections have bad weather.
     bad: u8,
     moments: Arc<Moments>,
+    heard: Heard,
 }
 
 /// What a connection has to go through.
@@ -93,6 +97,7 @@ impl Relay {
             seed,
             bad,
             moments,
+            heard: Heard::default(),
         });
         let relay = Self {
             address,
@@ -111,6 +116,11 @@ impl Relay {
     /// From now on connections lead there, in turn.
     pub fn lead_to(&self, targets: Vec<SocketAddr>) {
         *self.shared.targets.lock().unwrap() = targets;
+    }
+
+    /// What the other side answered, by the tag of the request.
+    pub fn answers(&self) -> HashMap<String, Vec<Message>> {
+        self.shared.heard.answers()
     }
 
     /// Breaks every connection.
@@ -142,13 +152,20 @@ async fn carry(client: TcpStream, shared: Arc<Shared>) {
     let carried = AtomicUsize::new(0);
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
+    let line = Mutex::new(Line::default());
+    let asked = |bytes: &[u8]| shared.heard.asked(&line, bytes);
+    let answered = |bytes: &[u8]| shared.heard.answered(&line, bytes);
     let broken = tokio::select! {
-        broken = pass(&mut from_client, &mut to_server, weather, &carried) => broken,
-        broken = pass(&mut from_server, &mut to_client, weather, &carried) => broken,
+        broken = pass(&mut from_client, &mut to_server, weather, &carried, asked) => broken,
+        broken = pass(&mut from_server, &mut to_client, weather, &carried, answered) => broken,
         _ = cuts.changed() => true,
     };
     if broken {
-        shared.moments.broke();
+        match line.lock().unwrap().whose() {
+            Whose::Tag(tag) => shared.moments.broke_off(tag),
+            Whose::Unknown => shared.moments.broke(),
+            Whose::Nobody => {}
+        }
         for half in [&to_client, &to_server] {
             let _ = half.as_ref().set_zero_linger();
         }
@@ -161,12 +178,14 @@ async fn pass(
     to: &mut OwnedWriteHalf,
     weather: Weather,
     carried: &AtomicUsize,
+    heard: impl Fn(&[u8]),
 ) -> bool {
     let mut buffer = vec![0; 16 << 10];
     loop {
         let Ok(count @ 1..) = from.read(&mut buffer).await else {
             return false;
         };
+        heard(&buffer[..count]);
         let before = carried.fetch_add(count, Ordering::SeqCst);
         let left = weather.breaks_after.saturating_sub(before).min(count);
         // Small pieces, but not so many that nothing else gets done.

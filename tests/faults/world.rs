@@ -4,6 +4,7 @@
 //! Troubles happen in the thread of whoever is about to send the request for
 //! which they are planned, while the requests of all others are on their way.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +21,11 @@ use crate::moments::{Moments, Trouble};
 use crate::mortal::{Mortal, Spoiler, State};
 use crate::plan::{Event, Home, Plan, WINDOW};
 use crate::relay::Relay;
+use crate::support::http::Message;
 use crate::support::{Process, Proxy};
+
+/// The file in which a proxy in a process of its own logs.
+pub const LOG: &str = "log";
 
 /// One counter for all simulators: what one has counted, the others need not.
 fn counter() -> Arc<Counter> {
@@ -87,6 +92,10 @@ impl World {
             window: Some(WINDOW),
             ..Options::default()
         };
+        if plan.mode != "on" {
+            // Nobody keeps these histories small.
+            options.window = None;
+        }
         if !plan.enforced {
             options.enforcement = Enforcement::Recorded;
         }
@@ -155,6 +164,27 @@ impl World {
         self.sim.ledger().entries
     }
 
+    /// What upstream answered on the wire, by the tag of the request.
+    pub fn answers(&self) -> HashMap<String, Vec<Message>> {
+        self.back.answers()
+    }
+
+    /// How many proxies there are side by side.
+    pub fn replicas(&self) -> usize {
+        self.plan.replicas
+    }
+
+    /// Whether no pass may be made.
+    pub fn is_quiet(&self) -> bool {
+        self.plan.mode != "on"
+    }
+
+    /// Whether anything was lost that was to be remembered.
+    pub fn has_forgotten(&self) -> bool {
+        let mut troubles = [Trouble::Store, Trouble::Forgotten].into_iter();
+        troubles.any(|trouble| self.moments.had(trouble, 0, u64::MAX))
+    }
+
     /// Puts proxies where there are none.
     fn people(&self, stage: &mut Stage) {
         let url = format!("http://{}", self.back.address);
@@ -188,11 +218,12 @@ impl World {
 
     fn process(&self, url: &str) -> Process {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
-        let (config, data) = (path("longhaul.toml"), path("data"));
+        let (config, data, log) = (path("longhaul.toml"), path("data"), path(LOG));
         let variables = [
             ("LONGHAUL_CONFIG", config.as_str()),
             ("LONGHAUL_DATA_DIR", &data),
-            ("LONGHAUL_LOG__LEVEL", "off"),
+            ("LONGHAUL_LOG__LEVEL", "debug"),
+            ("LOG", &log),
             ("LONGHAUL_WORKERS", "1"),
         ];
         Process::on_a_small_disk(url, &variables)

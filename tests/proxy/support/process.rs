@@ -33,11 +33,14 @@ impl Process {
     }
 
     /// One that is not killed by the signal that tells of a file that may not
-    /// grow: to it that is a write that fails, as on a full disk.
+    /// grow: to it that is a write that fails, as on a full disk. What it logs goes
+    /// to the file that the variable `LOG` names, if there is one.
     pub fn on_a_small_disk(upstream: &str, variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new("sh");
         let program = env!("CARGO_BIN_EXE_longhaul");
-        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", program]);
+        let log = "${LOG:-/dev/stderr}";
+        let script = format!("trap '' XFSZ; exec \"$0\" \"$@\" 2>>\"{log}\"");
+        command.args(["-c", &script, program]);
         Self::by(command, "127.0.0.1:0", upstream, variables)
     }
 

@@ -61,6 +61,8 @@ pub struct Shape {
     /// Results that lost their middle.
     pub trims: usize,
     pub thinking_gone: usize,
+    /// Some of it was in the latest reply.
+    pub latest_gone: bool,
     pub asks_to_drop: bool,
 }
 
@@ -116,12 +118,19 @@ pub fn explain(own: &[u8], sent: &[u8]) -> Result<Shape, String> {
             let (mine, shown) = (&mine[at], &shown[place]);
             Err(format!("message {at}: {what}\n{mine}\n{shown}"))
         };
-        let stubs = shape.stubs;
+        let (stubs, gone) = (shape.stubs, shape.thinking_gone);
         if at < first {
             return changed("the head is not as it was");
         }
         if !edited(&my_values[at], &shown_values[place], &mut shape) {
             return changed("it is not as it was");
+        }
+        if at == latest && shape.thinking_gone > gone {
+            let calls = |block: &Value| block["type"] == "tool_use";
+            if my_values[at].as_array().unwrap().iter().any(calls) {
+                return changed("thinking of an open tool loop is gone");
+            }
+            shape.latest_gone = true;
         }
         if at >= latest && shape.stubs > stubs {
             return changed("a result of the newest cycle is cleared");
