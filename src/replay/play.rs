@@ -18,7 +18,7 @@ use super::around::Around;
 use super::history::History;
 use super::line::{Answer, Line};
 use super::probes::Kind;
-use super::reach::{Archive, Reach};
+use super::reach::Reach;
 use super::recording::{blocks, is_thinking, said};
 use super::session::{Session, Step};
 use super::settings::{BadSettings, Set, Settings};
@@ -145,7 +145,7 @@ struct Playing<'a> {
     history: History,
     watch: Watch,
     /// The proxy's store, and what can be fetched from there.
-    store: Option<(Arc<dyn Store>, Box<dyn Reach>)>,
+    store: Option<(Arc<dyn Store>, Reach)>,
     passes: usize,
     /// What each request was answered with, and its pass.
     answered: Vec<(String, Vec<String>)>,
@@ -191,7 +191,7 @@ impl Stage<'_> {
         let config = self.settings.confined(set, sim.address())?;
         playing.run.hard_at = self.settings.hard_at(&config);
         let store: Arc<dyn Store> = Arc::new(Memory::new());
-        let reach = Box::new(Archive::new(store.clone(), TENANT));
+        let reach = Reach::new(store.clone()).map_err(StartError::from)?;
         playing.store = Some((store.clone(), reach));
         let surroundings = Surroundings {
             admin_token: None,
@@ -305,12 +305,12 @@ impl Playing<'_> {
     }
 
     async fn note(&mut self, needs: Vec<Need>) {
-        let Some((_, reach)) = &self.store else {
+        let Some((_, reach)) = &mut self.store else {
             return;
         };
         for need in needs {
             let overlay = self.watch.overlay();
-            let reachable = need.in_view || reach.reaches(&need, &self.history, overlay).await;
+            let reachable = need.in_view || reach.reaches(&need, overlay).await;
             self.run.probes.push(Probe {
                 kind: need.kind,
                 passes: self.passes,

@@ -38,6 +38,13 @@ pub struct Need {
     pub in_view: bool,
 }
 
+impl Need {
+    /// Whether it is a rule, to be known word for word.
+    pub fn is_rule(&self) -> bool {
+        self.kind == Kind::Constraint
+    }
+}
+
 /// A conversation that is watched.
 #[derive(Default)]
 pub struct Watch {
