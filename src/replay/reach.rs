@@ -101,7 +101,72 @@ fn references(overlay: &Overlay, (message, block): Place) -> Vec<Reference> {
         covered.contains(&message)
     });
     let blocks = segments.map(|segment| &segment.block);
-    let around = overlay.native.iter().chain(&overlay.before);
-    let pieces = blocks.chain(around).chain(&overlay.after);
+    // The API's own summary has its note behind the newest message.
+    let notes = overlay.edits.iter().filter_map(|edit| match &edit.change {
+        Change::Append(json) => Some(json),
+        Change::Payload(_) | Change::Block(_) | Change::Gone => None,
+    });
+    let pieces = blocks.chain(&overlay.before).chain(&overlay.after);
+    let pieces = pieces.chain(notes);
     pieces.flat_map(|piece| written(piece)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::overlay::{Edit, Origin, Segment};
+    use crate::engine::recall::reference::shown;
+
+    fn reference(number: u8) -> Reference {
+        Reference::from_bytes([number; 10])
+    }
+
+    fn json(number: u8) -> String {
+        format!(r#""archived as {}.""#, shown(reference(number)))
+    }
+
+    #[test]
+    fn a_place_is_led_to_by_what_stands_for_it() {
+        let segment = |from, to, number| Segment {
+            block: json(number),
+            from,
+            to,
+            origin: Origin::Summary,
+            pinned: 0,
+        };
+        let edit = |message, change| Edit {
+            message,
+            block: 0,
+            change,
+        };
+        let plain = Overlay {
+            made_at: 9,
+            head: 1,
+            cut: 5,
+            segments: vec![segment(1, 3, 1), segment(3, 5, 2)],
+            edits: vec![edit(6, Change::Payload(json(3))), edit(7, Change::Gone)],
+            ..Overlay::default()
+        };
+        let native = Overlay {
+            made_at: 9,
+            cut: 5,
+            native: Some("{}".to_owned()),
+            edits: vec![edit(8, Change::Append(json(4)))],
+            ..Overlay::default()
+        };
+        let rows: [(&Overlay, usize, &[u8]); 8] = [
+            (&plain, 0, &[]),
+            (&plain, 2, &[1]),
+            (&plain, 3, &[2]),
+            (&plain, 6, &[3]),
+            (&plain, 7, &[]),
+            (&plain, 8, &[]),
+            (&native, 0, &[4]),
+            (&native, 8, &[]),
+        ];
+        for (overlay, message, expected) in rows {
+            let expected: Vec<Reference> = expected.iter().copied().map(reference).collect();
+            assert_eq!(references(overlay, (message, 0)), expected, "{message}");
+        }
+    }
 }
