@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use longhaul::config::Sources;
 use longhaul::replay::all::Plan;
-use longhaul::replay::play::{Probe, Run};
+use longhaul::replay::play::Run;
+use longhaul::replay::probes::Kind;
 use longhaul::replay::session::Session;
-use longhaul::replay::settings::{Set, Settings};
+use longhaul::replay::settings::Settings;
 use serde_json::{Value, json};
 
 fn call(id: usize, input: &Value) -> Value {
@@ -21,7 +22,7 @@ fn result(id: usize, content: &str) -> Value {
 
 /// A session that reads something first, many files then, and says something at
 /// its end.
-pub fn session(first: &str, last: &Value) -> Session {
+fn session(first: &str, last: &Value) -> Session {
     let mut messages = vec![json!({"role": "user", "content": "Work on the project."})];
     messages.push(call(0, &json!({"file_path": "/work/first.txt"})));
     messages.push(result(0, first));
@@ -33,31 +34,30 @@ pub fn session(first: &str, last: &Value) -> Session {
     Session::of("made", &messages, Duration::from_secs(30))
 }
 
-/// It is played with a small budget and a pass at the end.
-pub fn play(session: Session, set: &[Set]) -> Run {
+/// It is played with a small budget and a pass at its end, with a journal and
+/// without.
+fn play(session: Session) -> [Run; 2] {
     let asked_at = session.steps.len() - 1;
+    let off = ("journal.enabled".to_owned(), "false".to_owned());
     let plan = Plan {
         sessions: vec![session],
         settings: Settings::new("claude-opus-4-8", None, Some(40_000), Sources::default()).unwrap(),
-        variations: vec![set.to_vec()],
+        variations: vec![vec![off]],
     };
     let mut told = plan.play(&|at| at == asked_at, &|_, _| {}).unwrap();
-    let (_, run) = told[0].with.pop().unwrap();
-    assert_eq!(run.refused, None);
-    run
-}
-
-fn set(key: &str, value: &str) -> Set {
-    (key.to_owned(), value.to_owned())
+    let runs = told.remove(0).with.into_iter();
+    let runs: Vec<Run> = runs.map(|(_, run)| run).collect();
+    assert!(runs.iter().all(|run| run.refused.is_none()));
+    runs.try_into().unwrap()
 }
 
 fn says(text: &str) -> Value {
     json!({"role": "assistant", "content": [{"type": "text", "text": text}]})
 }
 
-fn outcomes(run: &Run) -> Vec<(bool, bool)> {
-    let outcome = |probe: &Probe| (probe.in_view, probe.reachable);
-    run.probes.iter().map(outcome).collect()
+fn outcomes(run: &Run, of: impl Fn(Kind) -> bool) -> Vec<(bool, bool)> {
+    let asked = run.probes.iter().filter(|probe| of(probe.kind));
+    asked.map(|it| (it.in_view, it.reachable)).collect()
 }
 
 /// A message is kept in pieces, and a small one is no piece: what counts is what
@@ -66,11 +66,15 @@ fn outcomes(run: &Run) -> Vec<(bool, bool)> {
 fn what_a_reference_in_the_view_gives_back_is_reachable_however_it_is_kept() {
     let small = "the value of key_alpha_77 is here".to_owned();
     let large = format!("{small} {}", "lorem ipsum ".repeat(900));
+    let natural = |kind: Kind| kind != Kind::Planted;
     for first in [small, large] {
-        let session = session(&first, &says("Now I set key_alpha_77 to 1."));
-        let run = play(session.clone(), &[set("policy.floor", "0.3")]);
-        assert_eq!(outcomes(&run), [(false, true)], "{first:.40}");
-        let run = play(session, &[set("journal.enabled", "false")]);
-        assert_eq!(outcomes(&run), [(false, false)], "{first:.40}");
+        let last = says("Now I set key_alpha_77 to 1.");
+        let [kept, forgotten] = play(session(&first, &last));
+        assert_eq!(outcomes(&kept, natural), [(false, true)], "{first:.40}");
+        let lost = outcomes(&forgotten, natural);
+        assert_eq!(lost, [(false, false)], "{first:.40}");
+        let planted = outcomes(&kept, |kind| kind == Kind::Planted);
+        assert!(planted.len() >= 6, "{planted:?}");
+        assert!(planted.iter().all(|(_, reachable)| *reachable));
     }
 }
