@@ -168,7 +168,7 @@ pub fn gather<'a>(value: Option<&'a Value>, words: &mut Vec<&'a str>) {
 }
 
 /// The long words of a text, in lower case.
-pub fn long_words(text: &str) -> HashSet<String> {
+pub(super) fn long_words(text: &str) -> HashSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let long = words.filter(|word| word.chars().count() >= LONG);
     long.map(str::to_lowercase).collect()
@@ -176,7 +176,7 @@ pub fn long_words(text: &str) -> HashSet<String> {
 
 /// Whether a rule is what an answer with these long words is about: it has a good
 /// part of the rule's own.
-pub fn uses(rule: &str, said: &HashSet<String>) -> bool {
+pub(super) fn uses(rule: &str, said: &HashSet<String>) -> bool {
     let own = long_words(rule);
     let shared = own.intersection(said).count();
     shared >= SHARED && shared * PART >= own.len()

@@ -15,7 +15,7 @@ use crate::engine::ids::Reference;
 use crate::engine::overlay::{Change, Overlay};
 use crate::engine::recall::reference::written;
 use crate::metrics::Metrics;
-use crate::recall::{Recall, Who};
+use crate::recall::Recall;
 use crate::store::Store;
 
 /// What an agent can look in. What a reference stands for never changes, so each
@@ -64,17 +64,7 @@ impl Reach {
 
     /// All pages of what a reference stands for, as far as they can be had.
     async fn expanded(&self, reference: Reference) -> Answer {
-        let mut text = String::new();
-        for page in 1.. {
-            let Ok(page) = self.recall.expand(Who::Reference(reference), page).await else {
-                break;
-            };
-            text.push_str(&page.text);
-            text.push('\n');
-            if !page.goes_on() {
-                break;
-            }
-        }
+        let text = self.recall.whole(reference).await.unwrap_or_default();
         let terms = terms(&text).map(str::to_owned).collect();
         Answer { text, terms }
     }
