@@ -54,23 +54,16 @@ impl Recall {
         let _turn = self.turn().await?;
         self.metrics.recalled();
         let number = page as usize;
-        let mut text = None;
-        let reference = match who {
+        let (reference, text) = match who {
             Who::Session(session) => {
                 let branch = self.branch(session).await?;
                 let scope = scope_of_session(self.store.journal(), branch.id).await?;
                 let messages = self.messages(&scope, (0, u32::MAX), None).await?;
-                text = of_messages(None, messages, number).await?;
-                None
+                (None, of_messages(None, messages, number).await?)
             }
             Who::Reference(reference) => {
-                for place in &places {
-                    text = self.shown(reference, place, number).await?;
-                    if text.is_some() {
-                        break;
-                    }
-                }
-                Some(shown(reference))
+                let text = self.first_shown(reference, &places, number).await?;
+                (Some(shown(reference)), text)
             }
         };
         Ok(Page {
@@ -78,6 +71,30 @@ impl Recall {
             page,
             text: text.ok_or(Trouble::NotKept)?,
         })
+    }
+
+    /// All pages of what a reference stands for, after one another: what whoever
+    /// turns every page has read in the end. For a replay, which asks for many.
+    pub async fn whole(&self, reference: Reference) -> Result<String, Trouble> {
+        let places = self.places(reference).await?;
+        let _turn = self.turn().await?;
+        let text = self.first_shown(reference, &places, show::ALL).await?;
+        text.ok_or(Trouble::NotKept)
+    }
+
+    async fn first_shown(
+        &self,
+        reference: Reference,
+        places: &[Place],
+        number: usize,
+    ) -> Result<Option<String>, Trouble> {
+        for place in places {
+            let text = self.shown(reference, place, number).await?;
+            if text.is_some() {
+                return Ok(text);
+            }
+        }
+        Ok(None)
     }
 
     /// A page of one message of a session, counted from zero.

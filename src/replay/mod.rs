@@ -11,7 +11,7 @@
 //! | what is sent | `around`, `history`, `line` |
 //! | under which conditions | `settings` |
 //! | playing | `play`, `all` |
-//! | what was lost | `probes`, `watch`, `reach` |
+//! | what was lost | `probes`, `plant`, `watch`, `reread`, `reach` |
 //! | what is told | `signals`, `figures`, `report` |
 
 pub mod all;
@@ -19,12 +19,14 @@ pub mod around;
 pub mod figures;
 pub mod history;
 pub mod line;
+pub mod plant;
 pub mod play;
 pub mod probes;
 pub mod reach;
 pub mod read;
 pub mod recording;
 pub mod report;
+pub mod reread;
 pub mod session;
 pub mod settings;
 pub mod signals;

@@ -17,9 +17,11 @@ use tokio::sync::oneshot;
 use super::around::Around;
 use super::history::History;
 use super::line::{Answer, Line};
+use super::plant::Plants;
 use super::probes::Kind;
-use super::reach::{Archive, Reach};
+use super::reach::Reach;
 use super::recording::{blocks, is_thinking, said};
+use super::reread::{self, Thing};
 use super::session::{Session, Step};
 use super::settings::{BadSettings, Set, Settings};
 use super::watch::{Need, Watch};
@@ -28,7 +30,6 @@ use crate::clock::{Clock, Moment};
 use crate::engine::chain::chain;
 use crate::engine::conversation::Conversation;
 use crate::engine::overlay::Overlay;
-use crate::engine::rereads;
 use crate::sim::prices::Tokens;
 use crate::sim::tokens::Counter;
 use crate::sim::{Entry, Options, Outcome, Sim};
@@ -142,10 +143,11 @@ struct Playing<'a> {
     stage: &'a Stage<'a>,
     sim: &'a Sim,
     around: Around,
+    plants: Plants,
     history: History,
     watch: Watch,
     /// The proxy's store, and what can be fetched from there.
-    store: Option<(Arc<dyn Store>, Box<dyn Reach>)>,
+    store: Option<(Arc<dyn Store>, Reach)>,
     passes: usize,
     /// What each request was answered with, and its pass.
     answered: Vec<(String, Vec<String>)>,
@@ -176,6 +178,7 @@ impl Stage<'_> {
             sim: &sim,
             history: History::new(around.mark.clone()),
             around,
+            plants: Plants::new(self.session),
             watch: Watch::default(),
             store: None,
             passes: 0,
@@ -191,7 +194,7 @@ impl Stage<'_> {
         let config = self.settings.confined(set, sim.address())?;
         playing.run.hard_at = self.settings.hard_at(&config);
         let store: Arc<dyn Store> = Arc::new(Memory::new());
-        let reach = Box::new(Archive::new(store.clone(), TENANT));
+        let reach = Reach::new(store.clone()).map_err(StartError::from)?;
         playing.store = Some((store.clone(), reach));
         let surroundings = Surroundings {
             admin_token: None,
@@ -223,7 +226,7 @@ impl Playing<'_> {
                 self.history.clear();
                 self.watch.begins();
             }
-            self.hear(step.asked.clone());
+            self.hear(self.plants.sown(at, &step.asked));
             self.sim.push_reply(said(&step.answer, false));
             let body = self.around.body(&self.history.write());
             let wish: &[(&str, &str)] = match quiet {
@@ -242,7 +245,7 @@ impl Playing<'_> {
                 self.run.refused = Some(format!("{} {why}", answer.status.as_u16()));
                 break;
             }
-            self.answered(step, &answer, kept).await;
+            self.answered(at, step, &answer, kept).await;
             let seen = self.seen(at);
             (self.stage.progress)(&seen);
         }
@@ -264,7 +267,7 @@ impl Playing<'_> {
         }
     }
 
-    async fn answered(&mut self, step: &Step, answer: &Answer, body: Option<Vec<u8>>) {
+    async fn answered(&mut self, at: usize, step: &Step, answer: &Answer, body: Option<Vec<u8>>) {
         let reply: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let pass: Vec<String> = match answer.header("x-longhaul-compaction") {
             "" | "none" => Vec::new(),
@@ -273,11 +276,12 @@ impl Playing<'_> {
         if let (false, Some(body)) = (pass.is_empty(), body) {
             self.passes += usize::from(pass != ["trim"]);
             if let Some((overlay, gone)) = self.overlay(&body).await {
-                let needs = self.watch.passed(overlay, gone);
-                self.note(needs).await;
+                self.watch.passed(overlay, gone);
             }
         }
-        let needs = self.watch.needs(&step.answer);
+        let mut needs = self.watch.needs(&step.answer);
+        let planted = self.plants.due(at);
+        needs.extend(planted.filter_map(|fact| self.watch.planted(fact)));
         self.note(needs).await;
         self.watch.fetches(&step.answer);
         let id = reply.get("id").and_then(Value::as_str).unwrap_or_default();
@@ -293,24 +297,24 @@ impl Playing<'_> {
     }
 
     /// The overlay under which a request was sent, and what it has removed.
-    async fn overlay(&self, body: &[u8]) -> Option<(Overlay, std::collections::HashSet<u64>)> {
+    async fn overlay(&self, body: &[u8]) -> Option<(Overlay, Vec<Thing>)> {
         let (store, _) = self.store.as_ref()?;
         let split = Body::split(body).ok()?;
         let here = *chain(TENANT, body, &split).last()?;
         let marks = store.marks(&[here]).await.ok()?;
         let id = marks.iter().find_map(|mark| mark.overlay)?;
         let overlay = Overlay::read(&store.overlay(id).await.ok()??).ok()?;
-        let gone = rereads::removed(&Conversation::new(body, &split), &overlay);
+        let gone = reread::removed(&Conversation::new(body, &split), &overlay);
         Some((overlay, gone))
     }
 
     async fn note(&mut self, needs: Vec<Need>) {
-        let Some((_, reach)) = &self.store else {
+        let Some((_, reach)) = &mut self.store else {
             return;
         };
         for need in needs {
             let overlay = self.watch.overlay();
-            let reachable = need.in_view || reach.reaches(&need, &self.history, overlay).await;
+            let reachable = need.in_view || reach.reaches(&need, overlay).await;
             self.run.probes.push(Probe {
                 kind: need.kind,
                 passes: self.passes,

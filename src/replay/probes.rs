@@ -6,6 +6,8 @@
 //! and stays bound to what the user forbade. Here is how such things are told in
 //! a text; whether they were in view when they were needed is seen in `watch`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::recording::{kind, text};
@@ -14,9 +16,11 @@ use super::recording::{kind, text};
 const LENGTH: std::ops::RangeInclusive<usize> = 6..=160;
 /// The shortest and longest line that sets a rule.
 const RULE: std::ops::RangeInclusive<usize> = 12..=400;
-/// Longer strings in the input of a call are content, such as a file that is
-/// written, and not what the call is about.
-const SUBJECT: usize = 400;
+/// Long words of a rule that an answer must have to be about it, and the share.
+const SHARED: usize = 3;
+const PART: usize = 3;
+/// The shortest of them.
+const LONG: usize = 5;
 
 /// What kind of thing is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,15 +33,18 @@ pub enum Kind {
     Decision,
     /// A rule of the user's, word for word.
     Constraint,
+    /// A fact that the replay itself has put into the recording.
+    Planted,
 }
 
 impl Kind {
     /// Each of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Identifier,
         Self::Path,
         Self::Decision,
         Self::Constraint,
+        Self::Planted,
     ];
 
     /// Its name in reports.
@@ -47,6 +54,7 @@ impl Kind {
             Self::Path => "path",
             Self::Decision => "decision",
             Self::Constraint => "constraint",
+            Self::Planted => "planted",
         }
     }
 }
@@ -140,36 +148,38 @@ pub fn words(block: &Value) -> Vec<&str> {
     let mut words = Vec::new();
     match kind(block) {
         "text" => words.push(text(block, "text")),
-        "tool_result" => gather(block.get("content"), usize::MAX, &mut words),
-        "tool_use" => gather(block.get("input"), usize::MAX, &mut words),
+        "tool_result" => gather(block.get("content"), &mut words),
+        "tool_use" => gather(block.get("input"), &mut words),
         _ => {}
     }
     words
 }
 
-/// What a block of an answer needs to have known.
-pub fn needed(block: &Value) -> Vec<&str> {
-    let mut words = Vec::new();
-    match kind(block) {
-        "text" => words.push(text(block, "text")),
-        "tool_use" => gather(block.get("input"), SUBJECT, &mut words),
-        _ => {}
-    }
-    words
-}
-
-/// Every string in a value, but for long ones.
-pub fn gather<'a>(value: Option<&'a Value>, longest: usize, words: &mut Vec<&'a str>) {
+/// Every string in a value.
+pub fn gather<'a>(value: Option<&'a Value>, words: &mut Vec<&'a str>) {
     match value {
-        Some(Value::String(text)) if text.len() <= longest => words.push(text),
-        Some(Value::Array(list)) => list
-            .iter()
-            .for_each(|inner| gather(Some(inner), longest, words)),
-        Some(Value::Object(fields)) => fields
-            .values()
-            .for_each(|inner| gather(Some(inner), longest, words)),
+        Some(Value::String(text)) => words.push(text),
+        Some(Value::Array(list)) => list.iter().for_each(|inner| gather(Some(inner), words)),
+        Some(Value::Object(fields)) => {
+            fields.values().for_each(|inner| gather(Some(inner), words));
+        }
         _ => {}
     }
+}
+
+/// The long words of a text, in lower case.
+pub(super) fn long_words(text: &str) -> HashSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let long = words.filter(|word| word.chars().count() >= LONG);
+    long.map(str::to_lowercase).collect()
+}
+
+/// Whether a rule is what an answer with these long words is about: it has a good
+/// part of the rule's own.
+pub(super) fn uses(rule: &str, said: &HashSet<String>) -> bool {
+    let own = long_words(rule);
+    let shared = own.intersection(said).count();
+    shared >= SHARED && shared * PART >= own.len()
 }
 
 #[cfg(test)]
@@ -216,11 +226,25 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_is_about_is_needed_and_what_it_writes_is_not() {
+    fn all_that_a_call_says_counts_and_thinking_does_not() {
         let call =
             json!({"type": "tool_use", "input": {"path": "a_b", "content": "x".repeat(500)}});
-        assert_eq!(needed(&call), ["a_b"]);
         assert_eq!(words(&call).len(), 2);
         assert!(words(&json!({"type": "thinking", "thinking": "x"})).is_empty());
+    }
+
+    #[test]
+    fn a_rule_is_used_by_an_answer_that_shares_a_good_part_of_its_words() {
+        let rule = "Never touch the legacy tables before the migration.";
+        for (said, expected) in [
+            (
+                "I leave the legacy tables as they are: the migration comes first.",
+                true,
+            ),
+            ("The tables of the migration are fine.", false),
+            ("", false),
+        ] {
+            assert_eq!(uses(rule, &long_words(said)), expected, "{said}");
+        }
     }
 }

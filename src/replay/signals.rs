@@ -4,7 +4,8 @@
 //! |---|---|
 //! | compression ratio | how much of the history was sent |
 //! | trigger precision | was a pass needed, or did it pay? |
-//! | probe and recall recovery | was there what was needed after it? |
+//! | probe and recall recovery | was there what the recording needed after it? |
+//! | the same of planted facts | was there what nobody could guess? |
 //! | degradation | does it get worse from pass to pass? |
 //! | amortization | what does a pass cost for each request until the next? |
 //! | re-read rate | was fetched again what a pass had removed? |
@@ -14,6 +15,7 @@
 //! read and written of the cache what that run did.
 
 use super::play::{Played, Probe, Run};
+use super::probes::Kind;
 use crate::sim::models::Model;
 use crate::sim::prices::Tokens;
 
@@ -27,10 +29,14 @@ pub struct Sums {
     pub last: (u64, u64),
     /// The same over all requests.
     pub all: (u64, u64),
+    /// Requests whose view was larger than the history itself.
+    pub larger: usize,
     /// Passes, and those of them that were needed or paid.
     pub passes: (usize, usize),
     /// Probes by kind: asked for, in view, reachable.
     pub probes: Vec<Probe>,
+    /// Each session's degradation times its probes, and those probes.
+    pub degraded: (f64, usize),
     /// What passes cost, and the requests that they served.
     pub amortized: (f64, usize),
     /// Things removed, and those of them fetched again.
@@ -40,17 +46,22 @@ pub struct Sums {
 /// The signals; nothing where there was nothing to judge by.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Signals {
-    /// Sent over original, at the end.
+    /// Sent over original, at the end; one where it was more, see [`Sums::larger`].
     pub compression_ratio: Option<f64>,
     /// The same over all requests.
     pub mean_compression_ratio: Option<f64>,
     /// Share of passes that were needed or paid.
     pub trigger_precision: Option<f64>,
-    /// Share of probes that the view had.
+    /// Share of natural probes that the view had.
     pub probe_recovery: Option<f64>,
-    /// Share of probes that the view had or that could be fetched.
+    /// Share of natural probes that the view had or that a reference in it led to.
     pub recall_recovery: Option<f64>,
-    /// By how much probe recovery falls with each further pass.
+    /// Share of planted facts that the view had.
+    pub planted_recovery: Option<f64>,
+    /// Share of planted facts that the view had or that a reference in it led to.
+    pub planted_recall: Option<f64>,
+    /// By how much probe recovery falls with each further pass, rules aside: the
+    /// mean over sessions, each with the weight of its probes.
     pub degradation: Option<f64>,
     /// Dollars that passes cost for each request that they served.
     pub amortization_usd_per_turn: Option<f64>,
@@ -66,11 +77,13 @@ impl Sums {
             |(alone, with): &(&Played, &Played)| (with.tokens.prompt(), alone.tokens.prompt());
         let mut sums = Self {
             probes: with.probes.clone(),
+            degraded: degraded(&with.probes),
             rereads: with.rereads,
             ..Self::default()
         };
         for (at, pair) in pairs.iter().enumerate() {
             let (sent, original) = sizes(pair);
+            sums.larger += usize::from(sent > original);
             sums.all = (sums.all.0 + sent, sums.all.1 + original);
             if pairs.get(at + 1).is_none_or(|(next, _)| next.fresh) {
                 sums.last = (sums.last.0 + sent, sums.last.1 + original);
@@ -104,6 +117,9 @@ impl Sums {
         add(&mut self.all, other.all);
         add(&mut self.passes, other.passes);
         add(&mut self.rereads, other.rereads);
+        self.larger += other.larger;
+        self.degraded.0 += other.degraded.0;
+        self.degraded.1 += other.degraded.1;
         self.amortized.0 += other.amortized.0;
         self.amortized.1 += other.amortized.1;
         self.probes.extend_from_slice(&other.probes);
@@ -112,17 +128,23 @@ impl Sums {
 
     /// What they tell.
     pub fn signals(&self) -> Signals {
-        let probes = || self.probes.iter();
-        let count = |which: fn(&&Probe) -> bool| probes().filter(which).count();
-        let asked = self.probes.len();
+        let (planted, natural): (Vec<&Probe>, Vec<&Probe>) =
+            self.probes.iter().partition(|it| it.kind == Kind::Planted);
+        let share_of = |probes: &[&Probe], which: fn(&&&Probe) -> bool| {
+            let count = probes.iter().filter(which).count();
+            share(count as u64, probes.len() as u64)
+        };
         let ratio = |(sent, original): (u64, u64)| share(sent.min(original), original);
         Signals {
             compression_ratio: ratio(self.last),
             mean_compression_ratio: ratio(self.all),
             trigger_precision: share(self.passes.1 as u64, self.passes.0 as u64),
-            probe_recovery: share(count(|probe| probe.in_view) as u64, asked as u64),
-            recall_recovery: share(count(|probe| probe.reachable) as u64, asked as u64),
-            degradation: degradation(&self.probes),
+            probe_recovery: share_of(&natural, |probe| probe.in_view),
+            recall_recovery: share_of(&natural, |probe| probe.reachable),
+            planted_recovery: share_of(&planted, |probe| probe.in_view),
+            planted_recall: share_of(&planted, |probe| probe.reachable),
+            degradation: (self.degraded.1 > 0)
+                .then(|| self.degraded.0 / number(self.degraded.1 as u64)),
             amortization_usd_per_turn: (self.amortized.1 > 0)
                 .then(|| self.amortized.0 / number(self.amortized.1 as u64)),
             reread_rate: share(self.rereads.1 as u64, self.rereads.0 as u64),
@@ -214,19 +236,27 @@ fn unpassed(alone: &Played, prompt: u64, model: &Model) -> f64 {
     cost.micro_dollars() as f64 / 1e6
 }
 
-/// How fast the share of recovered probes falls with the number of passes: the
-/// slope of the straight line through all of them, turned round.
-fn degradation(probes: &[Probe]) -> Option<f64> {
+/// How fast the share of recovered probes of one session falls with the number of
+/// passes, times the probes, and those. It is the slope of the straight line
+/// through all of them, turned round. Rules are copied by code and planted facts
+/// are nobody's need, so neither tells of it.
+fn degraded(probes: &[Probe]) -> (f64, usize) {
+    let told = |probe: &&Probe| !matches!(probe.kind, Kind::Constraint | Kind::Planted);
+    let probes: Vec<&Probe> = probes.iter().filter(told).collect();
     let count = number(probes.len() as u64);
     let x = |probe: &Probe| number(probe.passes as u64);
     let y = |probe: &Probe| f64::from(u8::from(probe.in_view));
-    let mean = |of: &dyn Fn(&Probe) -> f64| probes.iter().map(of).sum::<f64>() / count;
+    let mean = |of: &dyn Fn(&Probe) -> f64| probes.iter().map(|it| of(it)).sum::<f64>() / count;
     let (mean_x, mean_y) = (mean(&x), mean(&y));
-    let spread: f64 = probes.iter().map(|probe| (x(probe) - mean_x).powi(2)).sum();
-    let together = |probe: &Probe| (x(probe) - mean_x) * (y(probe) - mean_y);
+    let spread: f64 = probes.iter().map(|it| (x(it) - mean_x).powi(2)).sum();
+    let together = |probe: &&Probe| (x(probe) - mean_x) * (y(probe) - mean_y);
     let slope = probes.iter().map(together).sum::<f64>() / spread;
     // One number of passes, or no probe at all: nothing falls.
-    slope.is_finite().then(|| -slope)
+    if slope.is_finite() {
+        (-slope * count, probes.len())
+    } else {
+        (0.0, 0)
+    }
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

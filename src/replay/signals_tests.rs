@@ -128,7 +128,17 @@ fn ratios_are_of_the_last_request_of_each_history_and_of_all() {
     assert_eq!(sums.all, (26_000 + 27_000 + 51_000 + 53_000, 210_000));
 }
 
-fn probe(passes: usize, in_view: bool, reachable: bool) -> Probe {
+#[test]
+fn views_larger_than_the_history_are_counted_where_the_ratio_stops_at_one() {
+    let (alone, mut with) = (growing(4), growing(4));
+    with[3] = warm(60_000);
+    let sums = sums(alone, with, 1_000_000);
+    assert_eq!(sums.signals().compression_ratio, Some(1.0));
+    assert_eq!(sums.larger, 1);
+    assert_eq!(sums.clone().plus(&sums).larger, 2);
+}
+
+const fn probe(passes: usize, in_view: bool, reachable: bool) -> Probe {
     Probe {
         kind: Kind::Path,
         passes,
@@ -137,34 +147,60 @@ fn probe(passes: usize, in_view: bool, reachable: bool) -> Probe {
     }
 }
 
+fn of_probes(probes: &[Probe]) -> Sums {
+    let with = Run {
+        probes: probes.to_vec(),
+        rereads: (8, 2),
+        ..Run::default()
+    };
+    let model = find("claude-opus-4-8").unwrap();
+    Sums::of(&Run::default(), &with, model)
+}
+
+const FALLS: [Probe; 6] = [
+    probe(1, true, true),
+    probe(1, true, true),
+    probe(2, true, true),
+    probe(2, false, true),
+    probe(3, false, false),
+    probe(3, false, true),
+];
+
 #[test]
 fn recovery_that_falls_with_each_pass_is_degradation() {
-    let falls = [
-        probe(1, true, true),
-        probe(1, true, true),
-        probe(2, true, true),
-        probe(2, false, true),
-        probe(3, false, false),
-        probe(3, false, true),
-    ];
-    let sums = Sums {
-        probes: falls.to_vec(),
-        rereads: (8, 2),
-        ..Sums::default()
-    };
-    let signals = sums.signals();
+    let signals = of_probes(&FALLS).signals();
     assert_eq!(signals.probe_recovery, Some(0.5));
     assert_eq!(signals.recall_recovery, Some(5.0 / 6.0));
     assert_eq!(signals.degradation, Some(0.5));
     assert_eq!(signals.reread_rate, Some(0.25));
 }
 
+/// A session that is good and passes often beside one that is bad and passes once
+/// must not look as if passing made views better.
+#[test]
+fn degradation_is_told_within_sessions_and_not_between_them() {
+    let bad: Vec<Probe> = [1, 2].map(|passes| probe(passes, false, true)).into();
+    let good: Vec<Probe> = [8, 9].map(|passes| probe(passes, true, true)).into();
+    let both = of_probes(&bad).plus(&of_probes(&good));
+    assert_eq!(both.signals().degradation, Some(0.0));
+    let weighed = of_probes(&bad).plus(&of_probes(&FALLS));
+    assert_eq!(weighed.signals().degradation, Some(0.375));
+}
+
+#[test]
+fn rules_and_planted_facts_are_no_part_of_degradation() {
+    let of = |kind: Kind| FALLS.map(|probe| Probe { kind, ..probe });
+    let rules = of_probes(&of(Kind::Constraint)).signals();
+    assert_eq!((rules.degradation, rules.probe_recovery), (None, Some(0.5)));
+    let planted = of_probes(&of(Kind::Planted)).signals();
+    assert_eq!((planted.degradation, planted.probe_recovery), (None, None));
+    assert_eq!(planted.planted_recovery, Some(0.5));
+    assert_eq!(planted.planted_recall, Some(5.0 / 6.0));
+}
+
 #[test]
 fn where_there_is_nothing_to_judge_by_there_is_no_signal() {
     assert_eq!(Sums::default().signals(), Signals::default());
-    let once = Sums {
-        probes: vec![probe(1, true, true); 3],
-        ..Sums::default()
-    };
+    let once = of_probes(&[probe(1, true, true); 3]);
     assert_eq!(once.signals().degradation, None);
 }

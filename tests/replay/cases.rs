@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use longhaul::config::Sources;
 use longhaul::replay::all::Plan;
+use longhaul::replay::probes::Kind;
 use longhaul::replay::read::read;
 use longhaul::replay::session::Session;
 use longhaul::replay::settings::Settings;
@@ -81,12 +82,18 @@ impl Case {
         assert!(outcome.with.completed, "{}", self.name);
         let alone = &told[0].alone.0;
         let signals = outcome.signals();
+        let count = |of: &dyn Fn(Kind) -> bool| {
+            let probes = outcome.sums.probes.iter();
+            probes.filter(|probe| of(probe.kind)).count() as f64
+        };
         let all = [
             ("cost_share", Some(outcome.with.dollars / alone.dollars)),
             ("compression_ratio", signals.compression_ratio),
             ("trigger_precision", signals.trigger_precision),
             ("probe_recovery", signals.probe_recovery),
             ("recall_recovery", signals.recall_recovery),
+            ("planted_recovery", signals.planted_recovery),
+            ("planted_recall", signals.planted_recall),
             ("degradation", signals.degradation),
             (
                 "amortization_usd_per_turn",
@@ -94,7 +101,8 @@ impl Case {
             ),
             ("reread_rate", signals.reread_rate),
             ("passes", Some(outcome.sums.passes.0 as f64)),
-            ("probes", Some(outcome.sums.probes.len() as f64)),
+            ("probes", Some(count(&|kind| kind != Kind::Planted))),
+            ("planted", Some(count(&|kind| kind == Kind::Planted))),
         ];
         let known = all
             .into_iter()

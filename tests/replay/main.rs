@@ -22,6 +22,7 @@ mod cases;
 mod coding;
 mod command;
 mod golden;
+mod reached;
 mod speed;
 #[allow(dead_code)]
 #[path = "../proxy/economy/text.rs"]

@@ -83,28 +83,31 @@ enum Found {
     Several,
 }
 
-/// The references that are written out in a text in lower case.
+/// The references in a text in lower case, if there is but one.
 fn found(text: &str) -> Found {
     let mut one = None;
-    for (at, _) in text.match_indices(PREFIX) {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let from = at + PREFIX.len();
-        let Some(reference) = text.get(from..from + DIGITS).and_then(Reference::from_text) else {
-            continue;
-        };
-        let behind = text
-            .get(from + DIGITS..)
-            .and_then(|rest| rest.chars().next());
-        let is_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
-        if is_word(before) || is_word(behind) {
-            continue;
-        }
+    for reference in written(text) {
         match one {
             Some(other) if other != reference => return Found::Several,
             _ => one = Some(reference),
         }
     }
     one.map_or(Found::None, Found::One)
+}
+
+/// The references that are written out in a text, as views show them, in order.
+pub fn written(text: &str) -> impl Iterator<Item = Reference> {
+    text.match_indices(PREFIX).filter_map(move |(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let from = at + PREFIX.len();
+        let digits = text.get(from..from + DIGITS);
+        let reference = digits.and_then(Reference::from_text)?;
+        let behind = text
+            .get(from + DIGITS..)
+            .and_then(|rest| rest.chars().next());
+        let is_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+        (!is_word(before) && !is_word(behind)).then_some(reference)
+    })
 }
 
 #[cfg(test)]

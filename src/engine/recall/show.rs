@@ -39,6 +39,10 @@ const PAGE: Size = Size {
     most: 12_000,
 };
 
+/// In place of a page's number: all of them, for a program. Whoever asks from
+/// outside counts in fewer bits and cannot say it by mistake.
+pub const ALL: usize = usize::MAX;
+
 /// What is said about something that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label<'a> {
@@ -145,9 +149,12 @@ pub fn span(reference: Option<Reference>, messages: &[(u32, &[u8])], number: usi
 }
 
 fn page(what: &str, text: &str, number: usize) -> String {
+    let size = text.chars().count();
+    if number == ALL {
+        return format!("[longhaul: {what}, {size} characters]\n{text}");
+    }
     let pages = stretches(text, PAGE);
     let count = pages.len().max(1);
-    let size = text.chars().count();
     let number = number.max(1);
     if number > count {
         return format!(

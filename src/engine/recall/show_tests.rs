@@ -73,6 +73,8 @@ fn a_long_content_comes_in_pages_that_leave_nothing_out() {
         joined.push_str(shown);
     }
     assert_eq!(joined, text);
+    let whole = content(&label, &text, ALL);
+    assert_eq!(whole.split_once('\n').unwrap().1, text);
     assert!(content(&label, &text, 4).contains("has no page 4: the last one is 3"));
     assert!(content(&label, "", 0).contains("page 1 of 1"));
 }

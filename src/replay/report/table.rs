@@ -56,8 +56,8 @@ pub fn table(report: &Report<'_>) -> String {
         saved           net of everything that compaction cost\n\
         ratio           tokens sent with the last request, of the whole history's\n\
         precise         passes that were needed within {WITHIN} requests or paid for themselves\n\
-        probes, recall  what later turns use of what was left out: still in view; or archived\n\
-        re-read         of what was removed, fetched again\n"
+        probes, recall  what later turns use of what was left out: still in view; or a reference in view leads to it\n\
+        re-read         of what was removed, fetched again, at least\n"
     );
     text
 }
