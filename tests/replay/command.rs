@@ -201,3 +201,48 @@ fn what_makes_no_sense_is_refused_before_anything_is_played() {
     let output = replay(&[], &[], &[]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A run that breaks off early is not a cheap one.
+#[test]
+fn a_session_that_is_refused_is_compared_as_far_as_it_came() {
+    let (folder, _) = recording();
+    let path = folder.path().join("midway.jsonl");
+    let say =
+        |role: &str, words: &str| serde_json::json!({"role": role, "content": words}).to_string();
+    let mut lines = Vec::new();
+    for at in 0..12 {
+        // Too much for the window, and nothing that could be given away.
+        let words = if at == 4 {
+            "pasted ".repeat(60_000)
+        } else {
+            format!("Step {at}.")
+        };
+        lines.extend([say("user", &words), say("assistant", "Done.")]);
+    }
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let output = replay(&["--json", "--window=40000"], &[&path], &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for entry in [&told["sessions"][0], &told["total"]] {
+        assert_eq!(entry["with"]["completed"], false);
+        assert_eq!(entry["with"]["requests"], 4);
+        let why = entry["with"]["refused"].as_str().unwrap();
+        assert!(why.contains("too long"), "{why}");
+        assert_eq!(entry["without"]["refused"], Value::Null);
+        assert_eq!(entry["without"]["requests"], 12);
+        assert_eq!(entry["compared_requests"], 4);
+        let share = entry["cost_share"].as_f64().unwrap();
+        assert!((0.9..1.1).contains(&share), "{share}");
+    }
+    assert_eq!(told["sessions"][0]["with"]["ends_at_request"], 5);
+    let output = replay(&["--window=40000"], &[&path], &[]);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        table.contains("of the 4 requests out of 12 that came through"),
+        "{table}"
+    );
+    assert!(
+        table.contains("* midway, as configured: refused at request 5: "),
+        "{table}"
+    );
+}

@@ -83,6 +83,7 @@ fn figures(figures: &Figures) -> Value {
     json!({
         "completed": figures.completed,
         "ends_at_request": figures.ends_at,
+        "refused": figures.refused,
         "requests": figures.requests,
         "tokens": {
             "input": tokens.input,
@@ -108,7 +109,9 @@ fn told(outcome: &Outcome) -> Map<String, Value> {
     let fields = [
         ("with", figures(&outcome.with)),
         ("compactions", Value::Object(counts.into_iter().collect())),
-        ("saved_usd", json!(rounded(outcome.saved))),
+        ("compared_requests", json!(outcome.compared.requests)),
+        ("cost_share", json!(shown(outcome.compared.cost_share()))),
+        ("saved_usd", json!(rounded(outcome.compared.saved()))),
         ("summarizer_usd", json!(rounded(outcome.summarizer))),
         (
             "signals",
