@@ -174,7 +174,7 @@ impl Stage<'_> {
         let mut playing = Playing {
             stage: self,
             sim: &sim,
-            history: History::new(around.mark.clone()),
+            history: History::new(around.mark.clone(), around.marks),
             around,
             watch: Watch::default(),
             store: None,
