@@ -5,6 +5,7 @@
 //! its line and the others go on; the exit code is 1 then, and 2 if what was
 //! asked for makes no sense.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ use crate::replay::read::read;
 use crate::replay::report::{self, Report};
 use crate::replay::session::Session;
 use crate::replay::settings::{BadSettings, Settings, variations};
+use crate::sim::models;
 
 /// Arguments of `longhaul replay`.
 #[derive(Clone, clap::Args)]
@@ -68,6 +70,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let mut code = ExitCode::SUCCESS;
+    let mut other_models = BTreeSet::new();
     for path in &args.transcripts {
         match read(path) {
             Ok(read) => {
@@ -75,7 +78,14 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
                     complain(&format!("warning: {warning}"))?;
                 }
                 let pause = Duration::from_secs(args.pause);
-                plan.sessions.push(Session::new(&read.recording, pause));
+                for recording in std::iter::once(&read.recording).chain(&read.others) {
+                    plan.sessions.push(Session::new(recording, pause));
+                    let asked = recording
+                        .model
+                        .clone()
+                        .filter(|it| !is_model(it, &args.model));
+                    other_models.extend(asked);
+                }
             }
             Err(problem) => {
                 complain(&problem)?;
@@ -85,6 +95,13 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     }
     if plan.sessions.is_empty() {
         return Ok(code);
+    }
+    if !other_models.is_empty() {
+        let asked: Vec<String> = other_models.into_iter().collect();
+        let (asked, model) = (asked.join(", "), &args.model);
+        complain(&format!(
+            "warning: requests to {asked} are played as requests to {model}: --model chooses"
+        ))?;
     }
     let progress = Progress::new(plan.requests());
     let told = plan.play(&|_| false, &|_, _| progress.step());
@@ -124,6 +141,12 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         .write_all(text.as_bytes())
         .context("cannot write to standard output")?;
     Ok(code)
+}
+
+/// Whether two names are of one model; a date suffix is ignored.
+fn is_model(one: &str, other: &str) -> bool {
+    let known = |name| models::find(name).map(|model| model.id);
+    one == other || (known(one).is_some() && known(one) == known(other))
 }
 
 /// What is to be played, still without sessions.

@@ -78,6 +78,8 @@ pub(super) struct Wrong {
 pub struct Read {
     /// The recording.
     pub recording: Recording,
+    /// Further conversations in the same file, each a recording of its own.
+    pub others: Vec<Recording>,
     /// What was left out, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -105,17 +107,27 @@ pub fn read(given: &Path) -> Result<Read, Unreadable> {
         return Err(Unreadable::Empty { path: shown });
     }
     let lines = lines(&text, &mut warnings).map_err(wrong)?;
-    let mut recording = recording(&lines, &mut warnings).map_err(wrong)?;
-    recording.name = name(&path);
-    split_as_noted(&path, &mut recording);
-    let warnings = warnings.iter().map(|warning| format!("{shown}{warning}"));
+    let mut recordings = recordings(&lines, &mut warnings).map_err(wrong)?;
     let has_answer = |stretch: &Vec<Spoken>| super::recording::legal(stretch).len() > 1;
-    if !recording.stretches.iter().any(has_answer) {
-        return Err(Unreadable::Nothing { path: shown });
+    recordings.retain(|recording| recording.stretches.iter().any(has_answer));
+    let name = name(&path);
+    for (recording, number) in recordings.iter_mut().zip(1..) {
+        recording.name = match number {
+            1 => name.clone(),
+            _ => format!("{name} ({number})"),
+        };
     }
+    let warnings = warnings.iter().map(|warning| format!("{shown}{warning}"));
+    let warnings = warnings.collect();
+    let mut recordings = recordings.into_iter();
+    let Some(mut recording) = recordings.next() else {
+        return Err(Unreadable::Nothing { path: shown });
+    };
+    split_as_noted(&path, &mut recording);
     Ok(Read {
         recording,
-        warnings: warnings.collect(),
+        others: recordings.collect(),
+        warnings,
     })
 }
 
@@ -160,16 +172,16 @@ fn lines(text: &str, warnings: &mut Vec<String>) -> Result<Vec<Line>, Wrong> {
     Ok(lines)
 }
 
-fn recording(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wrong> {
+fn recordings(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recording>, Wrong> {
     let looks = |is: fn(&Value) -> bool| lines.iter().take(LOOK).any(|line| is(&line.value));
     if looks(capture::is) {
-        capture::read(lines)
+        capture::read(lines, warnings)
     } else if looks(codex::is) {
-        Ok(codex::read(lines, warnings))
+        Ok(vec![codex::read(lines, warnings)])
     } else if looks(claude_code::is) {
-        claude_code::read(lines)
+        Ok(vec![claude_code::read(lines)?])
     } else if looks(plain::is) {
-        plain::read(lines)
+        Ok(vec![plain::read(lines)?])
     } else {
         Err(Wrong {
             line: lines.first().map_or(1, |line| line.number),

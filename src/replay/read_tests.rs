@@ -21,6 +21,10 @@ fn read_lines(lines: &[Value]) -> Read {
 
 /// The roles and texts of each stretch, in short.
 fn told(read: &Read) -> Vec<String> {
+    told_of(&read.recording)
+}
+
+fn told_of(recording: &Recording) -> Vec<String> {
     let stretch = |spoken: &Vec<Spoken>| {
         let said = legal(spoken).into_iter().map(|spoken| {
             let blocks = crate::replay::recording::blocks(&spoken.message);
@@ -35,7 +39,7 @@ fn told(read: &Read) -> Vec<String> {
         });
         said.collect::<Vec<_>>().join(" ")
     };
-    read.recording.stretches.iter().map(stretch).collect()
+    recording.stretches.iter().map(stretch).collect()
 }
 
 #[test]
@@ -152,6 +156,58 @@ fn of_growing_request_bodies_the_last_counts() {
     assert_eq!(told(&read), ["u:go a:done u:more a:done", "u:else a:done"]);
     assert_eq!(read.recording.system, Some(json!("be kind")));
     assert_eq!(read.recording.tools, Some(json!([{"name": "t"}])));
+}
+
+/// Titles and sub-agents in between do not make the main line begin anew.
+#[test]
+fn conversations_that_were_captured_together_are_told_apart() {
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let assistant = |text: &str| json!({"role": "assistant", "content": text});
+    let body = |system: &str, messages: Value| json!({"model": system, "system": system, "tools": [{"name": "t"}], "messages": messages});
+    let main = [
+        user("go"),
+        assistant("1"),
+        user("on"),
+        assistant("2"),
+        user("more"),
+        assistant("3"),
+        user("end"),
+    ];
+    let billed = |messages: &[Value], cost: usize| {
+        let header = format!("x-anthropic-billing-header: {cost}");
+        let system = json!([{"type": "text", "text": header}, {"type": "text", "text": "main"}]);
+        json!({"model": "main", "system": system, "tools": [{"name": "t"}], "messages": messages})
+    };
+    let aside = json!([main[0], main[1], user("what next?")]);
+    let read = read_lines(&[
+        body("title", json!([user("go")])),
+        billed(&main[..1], 1),
+        body("title", json!([user("go")])),
+        body("agent", json!([user("look")])),
+        billed(&main[..3], 2),
+        body("main", aside),
+        body(
+            "agent",
+            json!([user("look"), assistant("a"), user("further")]),
+        ),
+        billed(&main[..5], 3),
+        billed(&main[..5], 3),
+        billed(&main, 4),
+        body("title", json!([user("go")])),
+    ]);
+    let expected = "u:go a:1 u:on a:2 u:more a:3 u:end a:…";
+    assert_eq!(told(&read), [expected]);
+    assert_eq!(read.recording.system.as_ref().unwrap()[1]["text"], "main");
+    assert_eq!(read.recording.model.as_deref(), Some("main"));
+    let [agent] = read.others.as_slice() else {
+        panic!("{:?}", read.others);
+    };
+    assert_eq!(told_of(agent), ["u:look a:a u:further a:…"]);
+    assert_eq!(agent.system, Some(json!("agent")));
+    assert!(agent.name.ends_with(" (2)"), "{}", agent.name);
+    assert_eq!(read.warnings.len(), 2, "{:?}", read.warnings);
+    assert!(read.warnings[0].contains(": left out: 1 request that nothing"));
+    assert!(read.warnings[1].contains(": left out: 3 requests on the side"));
 }
 
 #[test]
