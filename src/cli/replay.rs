@@ -16,6 +16,7 @@ use anyhow::Context;
 use super::progress::Progress;
 use super::{BAD_CONFIGURATION, OverrideArgs};
 use crate::replay::all::Plan;
+use crate::replay::conditions::Conditions;
 use crate::replay::read::read;
 use crate::replay::report::{self, Report};
 use crate::replay::session::Session;
@@ -62,8 +63,8 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let complain = |problem: &dyn std::fmt::Display| {
         writeln!(std::io::stderr(), "longhaul: {problem}").context("cannot write to standard error")
     };
-    let mut plan = match plan(args) {
-        Ok(plan) => plan,
+    let (mut plan, conditions) = match plan(args) {
+        Ok(planned) => planned,
         Err(problem) => {
             complain(&problem)?;
             return Ok(ExitCode::from(BAD_CONFIGURATION));
@@ -103,6 +104,9 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             "warning: requests to {asked} are played as requests to {model}: --model chooses"
         ))?;
     }
+    if conditions.other_prices {
+        complain(&"warning: configured prices steer the policy; dollars are at the model's own")?;
+    }
     let progress = Progress::new(plan.requests());
     let told = plan.play(&|_| false, &|_, _| progress.step());
     progress.end();
@@ -117,7 +121,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let report = Report {
         model: &args.model,
         window: plan.settings.window,
-        budget: args.budget,
+        conditions: &conditions,
         pause: Duration::from_secs(args.pause).as_secs_f64(),
         variations: &plan.variations,
         told: &told,
@@ -150,7 +154,7 @@ fn is_model(one: &str, other: &str) -> bool {
 }
 
 /// What is to be played, still without sessions.
-fn plan(args: &ReplayArgs) -> Result<Plan, BadSettings> {
+fn plan(args: &ReplayArgs) -> Result<(Plan, Conditions), BadSettings> {
     let overrides = OverrideArgs {
         config: args.config.clone(),
         ..OverrideArgs::default()
@@ -161,6 +165,6 @@ fn plan(args: &ReplayArgs) -> Result<Plan, BadSettings> {
         settings: Settings::new(&args.model, args.window, args.budget, sources)?,
         variations: variations(&args.set)?,
     };
-    plan.check()?;
-    Ok(plan)
+    let conditions = plan.conditions()?;
+    Ok((plan, conditions))
 }

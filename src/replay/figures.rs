@@ -138,6 +138,8 @@ pub struct Outcome {
     pub compactions: BTreeMap<String, usize>,
     /// Dollars that summaries cost.
     pub summarizer: f64,
+    /// By the model that was asked for them: requests, and tokens by class.
+    pub summarized: BTreeMap<String, (usize, Tokens)>,
     /// The requests that both runs came to.
     pub compared: Compared,
     /// What signals are told from.
@@ -154,6 +156,7 @@ impl Outcome {
             },
             compactions: BTreeMap::new(),
             summarizer: 0.0,
+            summarized: BTreeMap::new(),
             compared: Compared::default(),
             sums: Sums::default(),
         }
@@ -165,11 +168,17 @@ impl Outcome {
         for kind in with.played.iter().flat_map(|played| &played.pass) {
             *compactions.entry(kind.clone()).or_default() += 1;
         }
+        let mut summarized = BTreeMap::new();
+        let asked = with.played.iter().flat_map(|played| &played.summarized);
+        for (model, tokens) in asked {
+            add(&mut summarized, model, (1, *tokens));
+        }
         let summarizer = with.played.iter().map(|played| played.summaries).sum();
         Self {
             with: Figures::of(with, session, window),
             compactions,
             summarizer,
+            summarized,
             compared: Compared::of(alone, with),
             sums: Sums::of(alone, with, model),
         }
@@ -181,10 +190,14 @@ impl Outcome {
         for (kind, count) in &other.compactions {
             *self.compactions.entry(kind.clone()).or_default() += count;
         }
+        for (model, more) in &other.summarized {
+            add(&mut self.summarized, model, *more);
+        }
         Self {
             with: self.with.plus(&other.with),
             compactions: self.compactions,
             summarizer: self.summarizer + other.summarizer,
+            summarized: self.summarized,
             compared: self.compared.plus(other.compared),
             sums: self.sums.plus(&other.sums),
         }
@@ -194,4 +207,10 @@ impl Outcome {
     pub fn signals(&self) -> Signals {
         self.sums.signals()
     }
+}
+
+/// Adds requests and tokens to those of a model.
+fn add(to: &mut BTreeMap<String, (usize, Tokens)>, model: &str, more: (usize, Tokens)) {
+    let sum = to.entry(model.to_owned()).or_default();
+    *sum = (sum.0 + more.0, sum.1.plus(more.1));
 }

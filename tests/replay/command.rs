@@ -190,6 +190,18 @@ fn what_makes_no_sense_is_refused_before_anything_is_played() {
             "unknown key, did you mean policy.floor?",
         ),
         ("--set=policy.floor=much", "policy.floor = much: expected "),
+        (
+            "--set=upstream=http://127.0.0.1:1",
+            "--set upstream: a replay decides this itself",
+        ),
+        (
+            "--set=listen=127.0.0.1:1",
+            "--set listen: a replay decides this itself",
+        ),
+        (
+            "--set=data_dir=/nowhere",
+            "--set data_dir: a replay decides this itself",
+        ),
         ("--window=12", "12 is not in 1000.."),
         ("--nonsense", "unexpected argument"),
     ] {
@@ -245,4 +257,72 @@ fn a_session_that_is_refused_is_compared_as_far_as_it_came() {
         table.contains("* midway, as configured: refused at request 5: "),
         "{table}"
     );
+}
+
+/// What a report says suffices to make it again and to reckon its dollars anew.
+#[test]
+fn a_report_tells_what_was_measured() {
+    let (folder, path) = recording();
+    let config = folder.path().join("own.toml");
+    std::fs::write(&config, "[window]\nbudget = 15000\n").unwrap();
+    let svg = folder.path().join("a.svg");
+    let output = replay(
+        &[
+            "--json",
+            "--config",
+            config.to_str().unwrap(),
+            "--set=window.budget=18000",
+            "--svg",
+            svg.to_str().unwrap(),
+        ],
+        &[&path],
+        &[
+            ("LONGHAUL_SUMMARIZER__MODE", "model"),
+            ("LONGHAUL_LISTEN", "127.0.0.1:1"),
+        ],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let settings = &told["settings"];
+    assert_eq!(settings["budget"], 15_000);
+    assert_eq!(settings["effective"][0]["budget"], 15_000);
+    assert_eq!(settings["effective"][1]["budget"], 18_000);
+    assert_eq!(settings["effective"][0]["mode"], "on");
+    assert_eq!(settings["config_file"], config.to_str().unwrap());
+    assert_eq!(
+        settings["variables"],
+        serde_json::json!(["LONGHAUL_SUMMARIZER__MODE"])
+    );
+    let drawn = std::fs::read_to_string(svg).unwrap();
+    assert!(drawn.contains("budget 15K") && drawn.contains("LONGHAUL_SUMMARIZER__MODE"));
+    let prices = &settings["prices_usd_per_million"];
+    let cost = |model: &str, tokens: &Value| -> f64 {
+        let classes = ["input", "cache_read", "cache_write", "output"];
+        let each = classes.map(|class| {
+            tokens[class].as_f64().unwrap() * prices[model][class].as_f64().unwrap() / 1e6
+        });
+        each.iter().sum()
+    };
+    let total = &told["total"];
+    let summaries = total["summarizer"]["models"].as_object().unwrap();
+    assert!(!summaries.is_empty(), "{total}");
+    let summaries = summaries.iter();
+    let summaries: f64 = summaries
+        .map(|(model, of)| cost(model, &of["tokens"]))
+        .sum();
+    let model = settings["model"].as_str().unwrap();
+    for (block, expected) in [
+        (
+            &total["without"]["cost_usd"],
+            cost(model, &total["without"]["tokens"]),
+        ),
+        (&total["summarizer_usd"], summaries),
+        (
+            &total["with"]["cost_usd"],
+            cost(model, &total["with"]["tokens"]) + summaries,
+        ),
+    ] {
+        let billed = block.as_f64().unwrap();
+        assert!((billed - expected).abs() < 1e-4, "{billed} {expected}");
+    }
 }

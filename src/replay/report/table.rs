@@ -44,7 +44,8 @@ pub fn table(report: &Report<'_>) -> String {
             rows.push(row(&name, &alone, &report.total(variation)));
         }
     }
-    let mut text = format!("{}\n\n", report.conditions());
+    let mut text = format!("{}\n", report.heading());
+    let _ = writeln!(text, "{}\n", report.origins().join("; "));
     text.push_str(&aligned(&rows));
     text.push_str(&refusals(report));
     for variation in 0..=report.variations.len() {
