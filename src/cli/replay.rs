@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::{BAD_CONFIGURATION, OverrideArgs};
 use crate::replay::all::Plan;
 use crate::replay::conditions::Conditions;
-use crate::replay::read::read;
+use crate::replay::read::{Unreadable, read};
 use crate::replay::report::{self, Report};
 use crate::replay::session::Session;
 use crate::replay::settings::{BadSettings, Settings, variations};
@@ -88,6 +88,10 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
                     other_models.extend(asked);
                 }
             }
+            // Sub-agents have files of their own beside the sessions'.
+            Err(problem @ Unreadable::SubAgents { .. }) => {
+                complain(&format!("warning: {problem}"))?;
+            }
             Err(problem) => {
                 complain(&problem)?;
                 code = ExitCode::FAILURE;
@@ -95,7 +99,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if plan.sessions.is_empty() {
-        return Ok(code);
+        return Ok(ExitCode::FAILURE);
     }
     if !other_models.is_empty() {
         let asked: Vec<String> = other_models.into_iter().collect();

@@ -17,11 +17,12 @@ mod codex;
 mod moment;
 mod plain;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::recording::{Recording, Spoken, clean};
+use super::recording::{Recording, Spoken, clean, kind, text};
 
 /// How many lines are looked at to tell a form.
 const LOOK: usize = 60;
@@ -52,6 +53,12 @@ pub enum Unreadable {
         line: usize,
         /// What is wrong with it.
         problem: String,
+    },
+    /// All of it is a sub-agent's, whose history is not the session's.
+    #[error("{path}: nothing to play: every line is a sub-agent's")]
+    SubAgents {
+        /// The file.
+        path: String,
     },
     /// There is nothing to play.
     #[error("{path}: nothing to play: no message of the user's is followed by an answer")]
@@ -96,18 +103,19 @@ pub fn read(given: &Path) -> Result<Read, Unreadable> {
         path: shown.clone(),
         source,
     })?;
-    let text = String::from_utf8_lossy(&bytes);
+    let written = String::from_utf8_lossy(&bytes);
     let mut warnings = Vec::new();
     let wrong = |Wrong { line, problem }| Unreadable::Line {
         path: shown.clone(),
         line,
         problem,
     };
-    if text.trim().is_empty() {
+    if written.trim().is_empty() {
         return Err(Unreadable::Empty { path: shown });
     }
-    let lines = lines(&text, &mut warnings).map_err(wrong)?;
+    let lines = lines(&written, &mut warnings).map_err(wrong)?;
     let mut recordings = recordings(&lines, &mut warnings).map_err(wrong)?;
+    tell_server_tools(&lines, &mut warnings);
     let has_answer = |stretch: &Vec<Spoken>| super::recording::legal(stretch).len() > 1;
     recordings.retain(|recording| recording.stretches.iter().any(has_answer));
     let name = name(&path);
@@ -121,6 +129,10 @@ pub fn read(given: &Path) -> Result<Read, Unreadable> {
     let warnings = warnings.collect();
     let mut recordings = recordings.into_iter();
     let Some(mut recording) = recordings.next() else {
+        let spoken = || lines.iter().filter(|line| claude_code::is(&line.value));
+        if spoken().count() > 0 && spoken().all(|line| claude_code::is_aside(&line.value)) {
+            return Err(Unreadable::SubAgents { path: shown });
+        }
         return Err(Unreadable::Nothing { path: shown });
     };
     split_as_noted(&path, &mut recording);
@@ -179,7 +191,7 @@ fn recordings(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recordin
     } else if looks(codex::is) {
         Ok(vec![codex::read(lines, warnings)])
     } else if looks(claude_code::is) {
-        Ok(vec![claude_code::read(lines)?])
+        Ok(vec![claude_code::read(lines, warnings)?])
     } else if looks(plain::is) {
         Ok(vec![plain::read(lines)?])
     } else {
@@ -192,13 +204,47 @@ fn recordings(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recordin
     }
 }
 
+/// Says which tools were run by the API itself. Their calls and results stand in
+/// one answer and cannot be answered again, so they are left out.
+fn tell_server_tools(lines: &[Line], warnings: &mut Vec<String>) {
+    let contents = lines.iter().flat_map(|Line { value, .. }| {
+        let held = value.get("messages").and_then(Value::as_array);
+        let held = held.into_iter().flatten();
+        held.chain(value.get("message")).chain([value])
+    });
+    let contents = contents.filter_map(|message| message.get("content")?.as_array());
+    let of_server = contents.flatten().filter(|block| is_of_server(block));
+    let names: BTreeSet<&str> = of_server
+        .map(|block| text(block, "name"))
+        .filter(|name| !name.is_empty())
+        .collect();
+    warnings.extend((!names.is_empty()).then(|| {
+        let names: Vec<&str> = names.into_iter().collect();
+        let names = names.join(", ");
+        format!(": left out: what tools that the API runs itself were asked and said: {names}")
+    }));
+}
+
+/// Whether a block is of a tool that the API runs itself.
+fn is_of_server(block: &Value) -> bool {
+    let kind = kind(block);
+    matches!(kind, "server_tool_use" | "mcp_tool_use") || kind.ends_with("_tool_result")
+}
+
+/// So many of something, in words.
+fn counted(count: usize, word: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {word}{ending}")
+}
+
 /// A message's content with the fields that an API knows.
 fn content(line: usize, content: Option<&Value>) -> Result<Value, Wrong> {
     let wrong = |problem| Wrong { line, problem };
     match content {
         Some(Value::String(text)) => Ok(Value::from(text.as_str())),
         Some(Value::Array(blocks)) => {
-            let cleaned = blocks.iter().map(clean).collect::<Result<Vec<Value>, _>>();
+            let played = blocks.iter().filter(|block| !is_of_server(block));
+            let cleaned = played.map(clean).collect::<Result<Vec<Value>, _>>();
             cleaned.map(Value::Array).map_err(|kind| {
                 wrong(format!(
                     "a block of type {kind:?} is not known, and cannot be played"

@@ -85,6 +85,52 @@ fn an_answer_of_claude_code_is_put_together_and_sub_agents_are_left_out() {
     ]);
     let first = "u:go a:(thinking),<Read>,<Read> u:=of a,=of b a:done";
     assert_eq!(told(&read), [first, "u:in short a:on"]);
+    let [warning] = read.warnings.as_slice() else {
+        panic!("{:?}", read.warnings);
+    };
+    assert!(
+        warning.ends_with(".jsonl: left out: 1 line of sub-agents"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn errors_that_the_client_wrote_down_are_nobodys_words() {
+    let line = |kind: &str, text: &str| json!({"type": kind, "uuid": text, "message": {"role": kind, "content": text, "id": text}});
+    let mut error = line("assistant", "API Error: 529");
+    error["isApiErrorMessage"] = json!(true);
+    let read = read_lines(&[
+        line("user", "go"),
+        error,
+        line("user", "again"),
+        line("assistant", "done"),
+    ]);
+    assert_eq!(told(&read), ["u:go,again a:done"]);
+}
+
+#[test]
+fn a_file_of_sub_agents_only_is_told_from_a_broken_one() {
+    let line = |kind: &str| json!({"type": kind, "isSidechain": true, "message": {"role": kind, "content": kind}});
+    let lines = [line("user"), line("assistant")].map(|line| line.to_string());
+    let error = read(file(&lines).path()).unwrap_err();
+    assert!(matches!(error, Unreadable::SubAgents { .. }), "{error}");
+}
+
+#[test]
+fn what_the_api_ran_itself_is_left_out_and_named() {
+    let call = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
+    let result = json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": []});
+    let found = json!({"type": "text", "text": "found"});
+    let go = json!({"role": "user", "content": "go"});
+    let answer = json!({"role": "assistant", "content": [call, result, found]});
+    for lines in [
+        vec![go.clone(), answer.clone()],
+        vec![json!({"messages": [go, answer]})],
+    ] {
+        let read = read_lines(&lines);
+        assert_eq!(told(&read), ["u:go a:found"]);
+        assert!(read.warnings[0].ends_with("were asked and said: web_search"));
+    }
 }
 
 #[test]

@@ -176,6 +176,24 @@ fn a_file_that_cannot_be_played_is_named_and_the_others_go_on() {
     assert!(output.stdout.is_empty());
 }
 
+/// Claude Code writes what its sub-agents did beside the sessions.
+#[test]
+fn a_file_of_a_sub_agent_among_others_is_passed_over() {
+    let (folder, path) = recording();
+    let agent = folder.path().join("agent-1.jsonl");
+    let line = |kind: &str| {
+        serde_json::json!({"type": kind, "isSidechain": true,
+            "message": {"role": kind, "content": kind}})
+    };
+    std::fs::write(&agent, format!("{}\n{}\n", line("user"), line("assistant"))).unwrap();
+    let output = replay(&["--json"], &[&agent, &path], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let expected = "agent-1.jsonl: nothing to play: every line is a sub-agent's";
+    assert!(errors(&output).contains(expected), "{}", errors(&output));
+    let output = replay(&[], &[&agent], &[]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_played() {
     let (_folder, path) = recording();

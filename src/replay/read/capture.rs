@@ -12,7 +12,7 @@
 use serde_json::{Value, json};
 
 use super::plain::spoken;
-use super::{Line, Wrong};
+use super::{Line, Wrong, counted};
 use crate::replay::recording::{Recording, Spoken, blocks, kind, legal, text};
 
 /// What stands for an answer that was not captured: that of the newest request.
@@ -133,9 +133,12 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recording>
         conversation.body = value;
     }
     let left = known.iter().map(Conversation::left_out).sum::<usize>();
-    warnings.extend(
-        (left > 0).then(|| format!(": left out: {} that nothing went on from", requests(left))),
-    );
+    warnings.extend((left > 0).then(|| {
+        format!(
+            ": left out: {} that nothing went on from",
+            counted(left, "request")
+        )
+    }));
     leave_out(&mut known, warnings);
     Ok(recordings(known))
 }
@@ -153,14 +156,9 @@ fn leave_out(known: &mut Vec<Conversation<'_>>, warnings: &mut Vec<String>) {
     warnings.extend((aside > 0).then(|| {
         format!(
             ": left out: {} on the side that never went on, such as for a title",
-            requests(aside)
+            counted(aside, "request")
         )
     }));
-}
-
-fn requests(count: usize) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} request{ending}")
 }
 
 fn recordings(known: Vec<Conversation<'_>>) -> Vec<Recording> {
