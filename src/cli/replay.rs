@@ -17,16 +17,20 @@ use super::progress::Progress;
 use super::{BAD_CONFIGURATION, OverrideArgs};
 use crate::replay::all::Plan;
 use crate::replay::conditions::Conditions;
-use crate::replay::read::{Unreadable, read};
+use crate::replay::read::{Unreadable, read, recordings_at};
 use crate::replay::report::{self, Report};
 use crate::replay::session::Session;
 use crate::replay::settings::{BadSettings, Settings, variations};
 use crate::sim::models;
 
+/// The longest pause in seconds, about thirty years.
+const LONGEST: u64 = 1_000_000_000;
+
 /// Arguments of `longhaul replay`.
 #[derive(Clone, clap::Args)]
 pub struct ReplayArgs {
-    /// Recordings: sessions of Claude Code, rollouts of Codex, messages a line, request bodies
+    /// Recordings: sessions of Claude Code, rollouts of Codex, messages a line, request bodies;
+    /// folders of them; - for standard input
     #[arg(required = true, value_name = "TRANSCRIPT")]
     pub transcripts: Vec<PathBuf>,
     /// Model that is asked, with its window and prices
@@ -42,7 +46,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "KEY=VALUE[,VALUE]")]
     pub set: Vec<String>,
     /// Seconds between two requests where no times were recorded
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=LONGEST))]
     pub pause: u64,
     /// Configuration file
     #[arg(long, value_name = "FILE")]
@@ -63,6 +67,10 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let complain = |problem: &dyn std::fmt::Display| {
         writeln!(std::io::stderr(), "longhaul: {problem}").context("cannot write to standard error")
     };
+    if args.svg.is_some() && args.svg == args.html {
+        complain(&"--svg and --html name the same file")?;
+        return Ok(ExitCode::from(BAD_CONFIGURATION));
+    }
     let (mut plan, conditions) = match plan(args) {
         Ok(planned) => planned,
         Err(problem) => {
@@ -72,7 +80,17 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     };
     let mut code = ExitCode::SUCCESS;
     let mut other_models = BTreeSet::new();
-    for path in &args.transcripts {
+    let mut paths = Vec::new();
+    for given in &args.transcripts {
+        match recordings_at(given) {
+            Ok(found) => paths.extend(found),
+            Err(problem) => {
+                complain(&problem)?;
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    for path in &paths {
         match read(path) {
             Ok(read) => {
                 for warning in &read.warnings {

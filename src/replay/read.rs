@@ -18,12 +18,15 @@ mod moment;
 mod plain;
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::recording::{Recording, Spoken, clean, kind, text};
 
+/// What the file of a recording is called in a folder of its own.
+const MESSAGES: &str = "messages.jsonl";
 /// How many lines are looked at to tell a form.
 const LOOK: usize = 60;
 
@@ -37,6 +40,12 @@ pub enum Unreadable {
         path: String,
         /// What the system says.
         source: std::io::Error,
+    },
+    /// It is a folder without recordings.
+    #[error("{path}: the folder has neither a messages.jsonl nor other files that end with .jsonl")]
+    NoRecordings {
+        /// The folder.
+        path: String,
     },
     /// There is nothing in it.
     #[error("{path}: the file is empty")]
@@ -91,34 +100,74 @@ pub struct Read {
     pub warnings: Vec<String>,
 }
 
-/// Reads a file, or the `messages.jsonl` of a folder.
-pub fn read(given: &Path) -> Result<Read, Unreadable> {
-    let path = if given.is_dir() {
-        given.join("messages.jsonl")
-    } else {
-        given.to_owned()
+/// The recordings that a path names: itself, or those of a folder that is not
+/// itself the recording of one session.
+pub fn recordings_at(given: &Path) -> Result<Vec<PathBuf>, Unreadable> {
+    if !given.is_dir() || given.join(MESSAGES).exists() {
+        return Ok(vec![given.to_owned()]);
+    }
+    let path = plain_text(&given.display().to_string());
+    let io = |source| Unreadable::Io {
+        path: path.clone(),
+        source,
     };
-    let shown = path.display().to_string();
-    let bytes = std::fs::read(&path).map_err(|source| Unreadable::Io {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(given).map_err(io)? {
+        found.push(entry.map_err(io)?.path());
+    }
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+    found.sort();
+    if found.is_empty() {
+        return Err(Unreadable::NoRecordings { path });
+    }
+    Ok(found)
+}
+
+/// Reads a file, standard input, or the `messages.jsonl` of a folder.
+pub fn read(given: &Path) -> Result<Read, Unreadable> {
+    let is_input = given == Path::new("-");
+    let path = match given {
+        _ if is_input => PathBuf::from("standard input"),
+        given if given.is_dir() => given.join(MESSAGES),
+        given => given.to_owned(),
+    };
+    let shown = plain_text(&path.display().to_string());
+    let bytes = if is_input {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(&path)
+    };
+    let bytes = bytes.map_err(|source| Unreadable::Io {
         path: shown.clone(),
         source,
     })?;
-    let written = String::from_utf8_lossy(&bytes);
+    read_bytes(&bytes, &path, shown)
+}
+
+fn read_bytes(bytes: &[u8], path: &Path, shown: String) -> Result<Read, Unreadable> {
+    let written = String::from_utf8_lossy(bytes);
+    // Some editors begin a file with a mark of its encoding.
+    let written = written.strip_prefix('\u{feff}').unwrap_or(&written);
     let mut warnings = Vec::new();
     let wrong = |Wrong { line, problem }| Unreadable::Line {
         path: shown.clone(),
         line,
         problem,
     };
+    if let Some(line) = not_text(bytes) {
+        let problem = "not UTF-8".to_owned();
+        return Err(wrong(Wrong { line, problem }));
+    }
     if written.trim().is_empty() {
         return Err(Unreadable::Empty { path: shown });
     }
-    let lines = lines(&written, &mut warnings).map_err(wrong)?;
+    let lines = lines(written, &mut warnings).map_err(wrong)?;
     let mut recordings = recordings(&lines, &mut warnings).map_err(wrong)?;
     tell_server_tools(&lines, &mut warnings);
     let has_answer = |stretch: &Vec<Spoken>| super::recording::legal(stretch).len() > 1;
     recordings.retain(|recording| recording.stretches.iter().any(has_answer));
-    let name = name(&path);
+    let name = name(path);
     for (recording, number) in recordings.iter_mut().zip(1..) {
         recording.name = match number {
             1 => name.clone(),
@@ -135,12 +184,27 @@ pub fn read(given: &Path) -> Result<Read, Unreadable> {
         }
         return Err(Unreadable::Nothing { path: shown });
     };
-    split_as_noted(&path, &mut recording);
+    if path.is_file() {
+        split_as_noted(path, &mut recording);
+    }
     Ok(Read {
         recording,
         others: recordings.collect(),
         warnings,
     })
+}
+
+/// The first line that is no text. An end within a letter is only half written.
+fn not_text(bytes: &[u8]) -> Option<usize> {
+    let error = std::str::from_utf8(bytes).err()?;
+    error.error_len()?;
+    let before = bytes.get(..error.valid_up_to())?;
+    Some(before.iter().filter(|byte| **byte == b'\n').count() + 1)
+}
+
+/// A name without what would move the cursor of a terminal or break a page.
+pub(super) fn plain_text(name: &str) -> String {
+    name.replace(char::is_control, "\u{fffd}")
 }
 
 /// The lines of a file; a file that is one value is one line.
@@ -189,8 +253,12 @@ fn recordings(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recordin
     if looks(capture::is) {
         capture::read(lines, warnings)
     } else if looks(codex::is) {
+        let is_other = |value: &Value| !codex::is(value) && claude_code::is(value);
+        tell_others(lines, is_other, warnings);
         Ok(vec![codex::read(lines, warnings)])
     } else if looks(claude_code::is) {
+        let is_other = |value: &Value| !claude_code::is(value) && plain::is(value);
+        tell_others(lines, is_other, warnings);
         Ok(vec![claude_code::read(lines, warnings)?])
     } else if looks(plain::is) {
         Ok(vec![plain::read(lines)?])
@@ -202,6 +270,15 @@ fn recordings(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recordin
                 .to_owned(),
         })
     }
+}
+
+/// Says how many lines are messages of another form than the rest.
+fn tell_others(lines: &[Line], is_other: fn(&Value) -> bool, warnings: &mut Vec<String>) {
+    let others = lines.iter().filter(|line| is_other(&line.value)).count();
+    warnings.extend((others > 0).then(|| {
+        let lines = counted(others, "line");
+        format!(": left out: {lines} of another form than the rest")
+    }));
 }
 
 /// Says which tools were run by the API itself. Their calls and results stand in
@@ -261,8 +338,8 @@ fn name(path: &Path) -> String {
     let folder = path.canonicalize().ok();
     let folder = folder.as_deref().and_then(Path::parent);
     match (&*stem, folder.and_then(Path::file_name)) {
-        ("messages", Some(folder)) => folder.to_string_lossy().into_owned(),
-        _ => stem.into_owned(),
+        ("messages", Some(folder)) => plain_text(&folder.to_string_lossy()),
+        _ => plain_text(&stem),
     }
 }
 

@@ -159,7 +159,8 @@ fn items_of_codex_become_messages() {
         )
     };
     let read = read_lines(&[
-        json!({"type": "session_meta", "payload": {"id": "x"}}),
+        json!({"type": "session_meta", "payload": {"id": "x", "instructions": "rules",
+            "base_instructions": {"text": "be brief"}}}),
         said("developer", "rules"),
         said("user", "go"),
         item(json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]})),
@@ -179,6 +180,7 @@ fn items_of_codex_become_messages() {
     ]);
     let first = "u:rules,go a:(thinking),<shell> u:=a.rs a:<apply_patch> u:=ok a:done";
     assert_eq!(told(&read), [first, "u:in short a:on"]);
+    assert_eq!(read.recording.system, Some(json!("be brief")));
     assert_eq!(read.warnings.len(), 1);
     assert!(
         read.warnings[0].contains(".jsonl:10: "),
@@ -292,6 +294,70 @@ fn mistakes_name_the_file_and_the_line() {
             .to_string()
             .starts_with("/nowhere/at/all.jsonl: cannot be read: ")
     );
+}
+
+#[test]
+fn instructions_that_an_old_rollout_says_anyway_are_not_its_system_prompt() {
+    let said = |role: &str, text: &str| {
+        json!({"type": "response_item", "payload": {"type": "message", "role": role,
+            "content": [{"type": "input_text", "text": text}]}})
+    };
+    let meta = json!({"type": "session_meta", "payload": {"instructions": "own rules"}});
+    for (first, expected) in [("go", Some(json!("own rules"))), ("own rules: go", None)] {
+        let read = read_lines(&[meta.clone(), said("user", first), said("assistant", "done")]);
+        assert_eq!(read.recording.system, expected);
+    }
+}
+
+#[test]
+fn a_mark_of_the_encoding_is_no_part_of_the_text() {
+    let lines = [
+        "\u{feff}{\"role\": \"user\", \"content\": \"go\"}".to_owned(),
+        r#"{"role": "assistant", "content": "done"}"#.to_owned(),
+    ];
+    assert_eq!(told(&read(file(&lines).path()).unwrap()), ["u:go a:done"]);
+}
+
+#[test]
+fn what_is_no_text_is_told_with_its_line() {
+    let text =
+        b"{\"role\": \"user\", \"content\": \"go\"}\n{\"role\": \"assistant\", \"content\": \"";
+    for (end, expected) in [
+        (&b"a\xff\xfeb\"}\n"[..], ".jsonl:2: not UTF-8"),
+        (b"a\xc3", ": nothing to play: "),
+    ] {
+        let mut file = NamedTempFile::with_suffix(".jsonl").unwrap();
+        file.write_all(&[&text[..], end].concat()).unwrap();
+        let error = read(file.path()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn lines_of_another_form_are_counted() {
+    let line = |kind: &str| json!({"type": kind, "message": {"role": kind, "content": kind}});
+    let read = read_lines(&[
+        json!({"role": "user", "content": "hi"}),
+        line("user"),
+        line("assistant"),
+    ]);
+    assert_eq!(told(&read), ["u:user a:assistant"]);
+    let expected = ": left out: 1 line of another form than the rest";
+    assert!(read.warnings[0].ends_with(expected), "{:?}", read.warnings);
+}
+
+#[test]
+fn a_folder_is_one_recording_or_many_or_a_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = recordings_at(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("the folder has neither"), "{error}");
+    for name in ["b.jsonl", "a.jsonl", "c.txt"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let expected = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
+    assert_eq!(recordings_at(folder.path()).unwrap(), expected);
+    std::fs::write(folder.path().join("messages.jsonl"), "").unwrap();
+    assert_eq!(recordings_at(folder.path()).unwrap(), [folder.path()]);
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub use table::table;
 use super::all::Told;
 use super::conditions::Conditions;
 use super::figures::{Figures, Outcome};
+use super::read::plain_text;
 use super::settings::Set;
 use crate::sim::models::find;
 use crate::sim::prices::Prices;
@@ -87,7 +88,7 @@ impl Report<'_> {
     fn origins(&self) -> Vec<String> {
         let held = self.conditions;
         let file = held.config_file.as_ref();
-        let file = file.map(|file| format!("configuration {}", file.display()));
+        let file = file.map(|file| plain_text(&format!("configuration {}", file.display())));
         let variables = held.variables.iter().cloned();
         let prices = find(self.model).map(|model| {
             let Prices { input, write_5m, read, output, .. } = model.prices;
@@ -102,6 +103,16 @@ impl Report<'_> {
 #[allow(clippy::cast_precision_loss, reason = "prices are far below 2^52")]
 fn per_million(micro_dollars: u64) -> f64 {
     micro_dollars as f64 / 1e6
+}
+
+/// Dollars and cents, never minus nothing.
+fn cents(dollars: f64) -> String {
+    let shown = format!("{dollars:.2}");
+    if shown == "-0.00" {
+        "0.00".to_owned()
+    } else {
+        shown
+    }
 }
 
 /// A count of tokens, in short.
@@ -120,5 +131,7 @@ mod tests {
     fn counts_are_shown_in_short() {
         assert_eq!(thousands(9_999), "9999");
         assert_eq!(thousands(200_499), "200K");
+        let shown = [-0.001, 0.0, -0.006, 1.234].map(cents);
+        assert_eq!(shown, ["0.00", "0.00", "-0.01", "1.23"]);
     }
 }

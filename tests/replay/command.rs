@@ -221,6 +221,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_played() {
             "--set data_dir: a replay decides this itself",
         ),
         ("--window=12", "12 is not in 1000.."),
+        ("--pause=18446744073709551615", "is not in 0..=1000000000"),
         ("--nonsense", "unexpected argument"),
     ] {
         let output = replay(&[argument], &[&path], &[]);
@@ -229,6 +230,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_played() {
         assert!(output.stdout.is_empty());
     }
     let output = replay(&[], &[], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let output = replay(&["--svg=/nowhere/a", "--html=/nowhere/a"], &[&path], &[]);
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -343,4 +346,31 @@ fn a_report_tells_what_was_measured() {
         let billed = block.as_f64().unwrap();
         assert!((billed - expected).abs() < 1e-4, "{billed} {expected}");
     }
+}
+
+#[test]
+fn standard_input_is_read_and_odd_names_break_no_picture() {
+    let (folder, path) = recording();
+    let odd = folder.path().join("bell\u{7}\u{1b}[2J<b>.jsonl");
+    std::fs::copy(&path, &odd).unwrap();
+    let (svg, html) = (folder.path().join("a.svg"), folder.path().join("a.html"));
+    let output = Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["replay", "-"])
+        .arg(&odd)
+        .arg("--svg")
+        .arg(&svg)
+        .arg("--html")
+        .arg(&html)
+        .stdin(std::fs::File::open(&path).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("\nstandard input  "), "{table}");
+    let pictures = [svg, html].map(|path| std::fs::read_to_string(path).unwrap());
+    for text in pictures.iter().chain([&table]) {
+        let is_odd = |c: char| c.is_control() && c != '\n';
+        assert!(!text.contains(is_odd), "{text:?}");
+    }
+    assert!(pictures[0].contains("bell\u{fffd}\u{fffd}[2J&lt;b&gt;"));
 }

@@ -221,6 +221,9 @@ fn label(text: &mut String, x: f64, y: f64, class: &str, words: &str) {
 
 /// A text that means nothing but itself in a page.
 pub(super) fn escaped(text: &str) -> String {
+    // A picture with a control character in it is no XML.
+    let is_broken = |c: char| c.is_control() && c != '\n';
+    let text = text.replace(is_broken, "\u{fffd}");
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, thousands};
+use super::{Report, cents, thousands};
 use crate::replay::figures::{Figures, Outcome, cache_read_share};
 use crate::replay::signals::WITHIN;
 
@@ -84,9 +84,9 @@ fn row(name: &str, alone: &Figures, outcome: &Outcome) -> [String; 16] {
     [
         name.to_owned(),
         outcome.with.requests.to_string(),
-        format!("{:.2}{}", alone.dollars, mark(alone)),
-        format!("{:.2}{}", outcome.with.dollars, mark(&outcome.with)),
-        format!("{:.2}", outcome.compared.saved()),
+        cents(alone.dollars) + mark(alone),
+        cents(outcome.with.dollars) + mark(&outcome.with),
+        cents(outcome.compared.saved()),
         thousands(alone.peak),
         thousands(outcome.with.peak),
         count("clear"),
