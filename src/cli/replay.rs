@@ -64,9 +64,6 @@ pub struct ReplayArgs {
 
 /// Plays the recordings and tells what came of it.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let complain = |problem: &dyn std::fmt::Display| {
-        writeln!(std::io::stderr(), "longhaul: {problem}").context("cannot write to standard error")
-    };
     if args.svg.is_some() && args.svg == args.html {
         complain(&"--svg and --html name the same file")?;
         return Ok(ExitCode::from(BAD_CONFIGURATION));
@@ -78,53 +75,13 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(BAD_CONFIGURATION));
         }
     };
-    let mut code = ExitCode::SUCCESS;
-    let mut other_models = BTreeSet::new();
-    let mut paths = Vec::new();
-    for given in &args.transcripts {
-        match recordings_at(given) {
-            Ok(found) => paths.extend(found),
-            Err(problem) => {
-                complain(&problem)?;
-                code = ExitCode::FAILURE;
-            }
-        }
-    }
-    for path in &paths {
-        match read(path) {
-            Ok(read) => {
-                for warning in &read.warnings {
-                    complain(&format!("warning: {warning}"))?;
-                }
-                let pause = Duration::from_secs(args.pause);
-                for recording in std::iter::once(&read.recording).chain(&read.others) {
-                    plan.sessions.push(Session::new(recording, pause));
-                    let asked = recording
-                        .model
-                        .clone()
-                        .filter(|it| !is_model(it, &args.model));
-                    other_models.extend(asked);
-                }
-            }
-            // Sub-agents have files of their own beside the sessions'.
-            Err(problem @ Unreadable::SubAgents { .. }) => {
-                complain(&format!("warning: {problem}"))?;
-            }
-            Err(problem) => {
-                complain(&problem)?;
-                code = ExitCode::FAILURE;
-            }
-        }
-    }
+    let mut code = if sessions(args, &mut plan.sessions)? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    };
     if plan.sessions.is_empty() {
         return Ok(ExitCode::FAILURE);
-    }
-    if !other_models.is_empty() {
-        let asked: Vec<String> = other_models.into_iter().collect();
-        let (asked, model) = (asked.join(", "), &args.model);
-        complain(&format!(
-            "warning: requests to {asked} are played as requests to {model}: --model chooses"
-        ))?;
     }
     if conditions.other_prices {
         complain(&"warning: configured prices steer the policy; dollars are at the model's own")?;
@@ -167,6 +124,52 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         .write_all(text.as_bytes())
         .context("cannot write to standard output")?;
     Ok(code)
+}
+
+/// Reads everything that is named; `false` if some of it cannot be played.
+fn sessions(args: &ReplayArgs, sessions: &mut Vec<Session>) -> anyhow::Result<bool> {
+    let pause = Duration::from_secs(args.pause);
+    let mut fine = true;
+    let mut other_models = BTreeSet::new();
+    let found = args.transcripts.iter().map(|given| recordings_at(given));
+    let read = found.flat_map(|found| match found {
+        Ok(paths) => paths.iter().map(|path| read(path)).collect(),
+        Err(problem) => vec![Err(problem)],
+    });
+    for read in read {
+        match read {
+            Ok(read) => {
+                for warning in &read.warnings {
+                    complain(&format!("warning: {warning}"))?;
+                }
+                for recording in std::iter::once(&read.recording).chain(&read.others) {
+                    sessions.push(Session::new(recording, pause));
+                    let asked = recording.model.clone();
+                    other_models.extend(asked.filter(|it| !is_model(it, &args.model)));
+                }
+            }
+            // Sub-agents have files of their own beside the sessions'.
+            Err(problem @ Unreadable::SubAgents { .. }) => {
+                complain(&format!("warning: {problem}"))?;
+            }
+            Err(problem) => {
+                complain(&problem)?;
+                fine = false;
+            }
+        }
+    }
+    if !other_models.is_empty() {
+        let asked: Vec<String> = other_models.into_iter().collect();
+        let (asked, model) = (asked.join(", "), &args.model);
+        complain(&format!(
+            "warning: requests to {asked} are played as requests to {model}: --model chooses"
+        ))?;
+    }
+    Ok(fine)
+}
+
+fn complain(problem: &dyn std::fmt::Display) -> anyhow::Result<()> {
+    writeln!(std::io::stderr(), "longhaul: {problem}").context("cannot write to standard error")
 }
 
 /// Whether two names are of one model; a date suffix is ignored.

@@ -168,17 +168,17 @@ impl Outcome {
         for kind in with.played.iter().flat_map(|played| &played.pass) {
             *compactions.entry(kind.clone()).or_default() += 1;
         }
-        let mut summarized = BTreeMap::new();
+        let mut by_model = BTreeMap::new();
         let asked = with.played.iter().flat_map(|played| &played.summarized);
         for (model, tokens) in asked {
-            add(&mut summarized, model, (1, *tokens));
+            add(&mut by_model, model, (1, *tokens));
         }
         let summarizer = with.played.iter().map(|played| played.summaries).sum();
         Self {
             with: Figures::of(with, session, window),
             compactions,
             summarizer,
-            summarized,
+            summarized: by_model,
             compared: Compared::of(alone, with),
             sums: Sums::of(alone, with, model),
         }

@@ -14,19 +14,23 @@
 mod capture;
 mod claude_code;
 mod codex;
+mod files;
 mod moment;
+mod notes;
 mod plain;
 
-use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::recording::{Recording, Spoken, clean, kind, text};
+use super::recording::{Recording, Spoken, clean};
+use files::{MESSAGES, name, not_text};
+use notes::{counted, is_of_server, tell_others, tell_server_tools};
 
-/// What the file of a recording is called in a folder of its own.
-const MESSAGES: &str = "messages.jsonl";
+pub(super) use files::plain_text;
+pub use files::recordings_at;
+
 /// How many lines are looked at to tell a form.
 const LOOK: usize = 60;
 
@@ -100,29 +104,6 @@ pub struct Read {
     pub warnings: Vec<String>,
 }
 
-/// The recordings that a path names: itself, or those of a folder that is not
-/// itself the recording of one session.
-pub fn recordings_at(given: &Path) -> Result<Vec<PathBuf>, Unreadable> {
-    if !given.is_dir() || given.join(MESSAGES).exists() {
-        return Ok(vec![given.to_owned()]);
-    }
-    let path = plain_text(&given.display().to_string());
-    let io = |source| Unreadable::Io {
-        path: path.clone(),
-        source,
-    };
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(given).map_err(io)? {
-        found.push(entry.map_err(io)?.path());
-    }
-    found.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
-    found.sort();
-    if found.is_empty() {
-        return Err(Unreadable::NoRecordings { path });
-    }
-    Ok(found)
-}
-
 /// Reads a file, standard input, or the `messages.jsonl` of a folder.
 pub fn read(given: &Path) -> Result<Read, Unreadable> {
     let is_input = given == Path::new("-");
@@ -194,19 +175,6 @@ fn read_bytes(bytes: &[u8], path: &Path, shown: String) -> Result<Read, Unreadab
     })
 }
 
-/// The first line that is no text. An end within a letter is only half written.
-fn not_text(bytes: &[u8]) -> Option<usize> {
-    let error = std::str::from_utf8(bytes).err()?;
-    error.error_len()?;
-    let before = bytes.get(..error.valid_up_to())?;
-    Some(before.iter().filter(|byte| **byte == b'\n').count() + 1)
-}
-
-/// A name without what would move the cursor of a terminal or break a page.
-pub(super) fn plain_text(name: &str) -> String {
-    name.replace(char::is_control, "\u{fffd}")
-}
-
 /// The lines of a file; a file that is one value is one line.
 fn lines(text: &str, warnings: &mut Vec<String>) -> Result<Vec<Line>, Wrong> {
     if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
@@ -272,48 +240,6 @@ fn recordings(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recordin
     }
 }
 
-/// Says how many lines are messages of another form than the rest.
-fn tell_others(lines: &[Line], is_other: fn(&Value) -> bool, warnings: &mut Vec<String>) {
-    let others = lines.iter().filter(|line| is_other(&line.value)).count();
-    warnings.extend((others > 0).then(|| {
-        let lines = counted(others, "line");
-        format!(": left out: {lines} of another form than the rest")
-    }));
-}
-
-/// Says which tools were run by the API itself. Their calls and results stand in
-/// one answer and cannot be answered again, so they are left out.
-fn tell_server_tools(lines: &[Line], warnings: &mut Vec<String>) {
-    let contents = lines.iter().flat_map(|Line { value, .. }| {
-        let held = value.get("messages").and_then(Value::as_array);
-        let held = held.into_iter().flatten();
-        held.chain(value.get("message")).chain([value])
-    });
-    let contents = contents.filter_map(|message| message.get("content")?.as_array());
-    let of_server = contents.flatten().filter(|block| is_of_server(block));
-    let names: BTreeSet<&str> = of_server
-        .map(|block| text(block, "name"))
-        .filter(|name| !name.is_empty())
-        .collect();
-    warnings.extend((!names.is_empty()).then(|| {
-        let names: Vec<&str> = names.into_iter().collect();
-        let names = names.join(", ");
-        format!(": left out: what tools that the API runs itself were asked and said: {names}")
-    }));
-}
-
-/// Whether a block is of a tool that the API runs itself.
-fn is_of_server(block: &Value) -> bool {
-    let kind = kind(block);
-    matches!(kind, "server_tool_use" | "mcp_tool_use") || kind.ends_with("_tool_result")
-}
-
-/// So many of something, in words.
-fn counted(count: usize, word: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {word}{ending}")
-}
-
 /// A message's content with the fields that an API knows.
 fn content(line: usize, content: Option<&Value>) -> Result<Value, Wrong> {
     let wrong = |problem| Wrong { line, problem };
@@ -329,17 +255,6 @@ fn content(line: usize, content: Option<&Value>) -> Result<Value, Wrong> {
             })
         }
         _ => Err(wrong("a message has no content".to_owned())),
-    }
-}
-
-/// The file's own name, or that of its folder if all are named alike.
-fn name(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let folder = path.canonicalize().ok();
-    let folder = folder.as_deref().and_then(Path::parent);
-    match (&*stem, folder.and_then(Path::file_name)) {
-        ("messages", Some(folder)) => plain_text(&folder.to_string_lossy()),
-        _ => plain_text(&stem),
     }
 }
 

@@ -246,14 +246,17 @@ fn a_session_that_is_refused_is_compared_as_far_as_it_came() {
     for at in 0..12 {
         // Too much for the window, and nothing that could be given away.
         let words = if at == 4 {
-            "pasted ".repeat(60_000)
+            "pasted ".repeat(40_000)
         } else {
             format!("Step {at}.")
         };
         lines.extend([say("user", &words), say("assistant", "Done.")]);
     }
     std::fs::write(&path, lines.join("\n")).unwrap();
-    let output = replay(&["--json", "--window=40000"], &[&path], &[]);
+    let page = folder.path().join("a.html");
+    let html = ["--html", page.to_str().unwrap()];
+    let arguments = ["--json", "--window=30000", html[0], html[1]];
+    let output = replay(&arguments, &[&path], &[]);
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     for entry in [&told["sessions"][0], &told["total"]] {
@@ -268,8 +271,7 @@ fn a_session_that_is_refused_is_compared_as_far_as_it_came() {
         assert!((0.9..1.1).contains(&share), "{share}");
     }
     assert_eq!(told["sessions"][0]["with"]["ends_at_request"], 5);
-    let output = replay(&["--window=40000"], &[&path], &[]);
-    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let table = std::fs::read_to_string(page).unwrap();
     assert!(
         table.contains("of the 4 requests out of 12 that came through"),
         "{table}"

@@ -79,8 +79,8 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Recording {
 /// user's own instructions there, which may also be said in the conversation.
 fn system(lines: &[Line], recording: &Recording) -> Option<Value> {
     let meta = lines.iter().map(|line| &line.value);
-    let meta = meta.filter(|value| kind(value) == "session_meta");
-    let meta = meta.filter_map(|value| value.get("payload")).next()?;
+    let mut meta = meta.filter(|value| kind(value) == "session_meta");
+    let meta = meta.find_map(|value| value.get("payload"))?;
     let base = meta.get("base_instructions").map(|base| match base {
         Value::String(base) => base.as_str(),
         base => text(base, "text"),
