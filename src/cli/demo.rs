@@ -79,7 +79,7 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let report = Report {
         model: MODEL,
         window,
-        budget: None,
+        conditions: &plan.conditions()?,
         pause: 0.0,
         variations: &[],
         told: &told,

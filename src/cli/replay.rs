@@ -5,6 +5,7 @@
 //! its line and the others go on; the exit code is 1 then, and 2 if what was
 //! asked for makes no sense.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,15 +16,21 @@ use anyhow::Context;
 use super::progress::Progress;
 use super::{BAD_CONFIGURATION, OverrideArgs};
 use crate::replay::all::Plan;
-use crate::replay::read::read;
+use crate::replay::conditions::Conditions;
+use crate::replay::read::{Unreadable, read, recordings_at};
 use crate::replay::report::{self, Report};
 use crate::replay::session::Session;
 use crate::replay::settings::{BadSettings, Settings, variations};
+use crate::sim::models;
+
+/// The longest pause in seconds, about thirty years.
+const LONGEST: u64 = 1_000_000_000;
 
 /// Arguments of `longhaul replay`.
 #[derive(Clone, clap::Args)]
 pub struct ReplayArgs {
-    /// Recordings: sessions of Claude Code, rollouts of Codex, messages a line, request bodies
+    /// Recordings: sessions of Claude Code, rollouts of Codex, messages a line, request bodies;
+    /// folders of them; - for standard input
     #[arg(required = true, value_name = "TRANSCRIPT")]
     pub transcripts: Vec<PathBuf>,
     /// Model that is asked, with its window and prices
@@ -39,7 +46,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "KEY=VALUE[,VALUE]")]
     pub set: Vec<String>,
     /// Seconds between two requests where no times were recorded
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=LONGEST))]
     pub pause: u64,
     /// Configuration file
     #[arg(long, value_name = "FILE")]
@@ -57,34 +64,27 @@ pub struct ReplayArgs {
 
 /// Plays the recordings and tells what came of it.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let complain = |problem: &dyn std::fmt::Display| {
-        writeln!(std::io::stderr(), "longhaul: {problem}").context("cannot write to standard error")
-    };
-    let mut plan = match plan(args) {
-        Ok(plan) => plan,
+    if args.svg.is_some() && args.svg == args.html {
+        complain(&"--svg and --html name the same file")?;
+        return Ok(ExitCode::from(BAD_CONFIGURATION));
+    }
+    let (mut plan, conditions) = match plan(args) {
+        Ok(planned) => planned,
         Err(problem) => {
             complain(&problem)?;
             return Ok(ExitCode::from(BAD_CONFIGURATION));
         }
     };
-    let mut code = ExitCode::SUCCESS;
-    for path in &args.transcripts {
-        match read(path) {
-            Ok(read) => {
-                for warning in &read.warnings {
-                    complain(&format!("warning: {warning}"))?;
-                }
-                let pause = Duration::from_secs(args.pause);
-                plan.sessions.push(Session::new(&read.recording, pause));
-            }
-            Err(problem) => {
-                complain(&problem)?;
-                code = ExitCode::FAILURE;
-            }
-        }
-    }
+    let mut code = if sessions(args, &mut plan.sessions)? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    };
     if plan.sessions.is_empty() {
-        return Ok(code);
+        return Ok(ExitCode::FAILURE);
+    }
+    if conditions.other_prices {
+        complain(&"warning: configured prices steer the policy; dollars are at the model's own")?;
     }
     let progress = Progress::new(plan.requests());
     let told = plan.play(&|_| false, &|_, _| progress.step());
@@ -100,7 +100,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let report = Report {
         model: &args.model,
         window: plan.settings.window,
-        budget: args.budget,
+        conditions: &conditions,
         pause: Duration::from_secs(args.pause).as_secs_f64(),
         variations: &plan.variations,
         told: &told,
@@ -126,8 +126,60 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
+/// Reads everything that is named; `false` if some of it cannot be played.
+fn sessions(args: &ReplayArgs, sessions: &mut Vec<Session>) -> anyhow::Result<bool> {
+    let pause = Duration::from_secs(args.pause);
+    let mut fine = true;
+    let mut other_models = BTreeSet::new();
+    let found = args.transcripts.iter().map(|given| recordings_at(given));
+    let read = found.flat_map(|found| match found {
+        Ok(paths) => paths.iter().map(|path| read(path)).collect(),
+        Err(problem) => vec![Err(problem)],
+    });
+    for read in read {
+        match read {
+            Ok(read) => {
+                for warning in &read.warnings {
+                    complain(&format!("warning: {warning}"))?;
+                }
+                for recording in std::iter::once(&read.recording).chain(&read.others) {
+                    sessions.push(Session::new(recording, pause));
+                    let asked = recording.model.clone();
+                    other_models.extend(asked.filter(|it| !is_model(it, &args.model)));
+                }
+            }
+            // Sub-agents have files of their own beside the sessions'.
+            Err(problem @ Unreadable::SubAgents { .. }) => {
+                complain(&format!("warning: {problem}"))?;
+            }
+            Err(problem) => {
+                complain(&problem)?;
+                fine = false;
+            }
+        }
+    }
+    if !other_models.is_empty() {
+        let asked: Vec<String> = other_models.into_iter().collect();
+        let (asked, model) = (asked.join(", "), &args.model);
+        complain(&format!(
+            "warning: requests to {asked} are played as requests to {model}: --model chooses"
+        ))?;
+    }
+    Ok(fine)
+}
+
+fn complain(problem: &dyn std::fmt::Display) -> anyhow::Result<()> {
+    writeln!(std::io::stderr(), "longhaul: {problem}").context("cannot write to standard error")
+}
+
+/// Whether two names are of one model; a date suffix is ignored.
+fn is_model(one: &str, other: &str) -> bool {
+    let known = |name| models::find(name).map(|model| model.id);
+    one == other || (known(one).is_some() && known(one) == known(other))
+}
+
 /// What is to be played, still without sessions.
-fn plan(args: &ReplayArgs) -> Result<Plan, BadSettings> {
+fn plan(args: &ReplayArgs) -> Result<(Plan, Conditions), BadSettings> {
     let overrides = OverrideArgs {
         config: args.config.clone(),
         ..OverrideArgs::default()
@@ -138,6 +190,6 @@ fn plan(args: &ReplayArgs) -> Result<Plan, BadSettings> {
         settings: Settings::new(&args.model, args.window, args.budget, sources)?,
         variations: variations(&args.set)?,
     };
-    plan.check()?;
-    Ok(plan)
+    let conditions = plan.conditions()?;
+    Ok((plan, conditions))
 }

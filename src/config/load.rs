@@ -10,7 +10,7 @@ use super::path::Path;
 use super::problem::{Mistake, Problem, Problems, Source};
 use super::sources::Sources;
 use super::{Config, environment, file, rules};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// A valid configuration and what is worth knowing about it.
@@ -32,6 +32,17 @@ impl Origins {
     /// Whether a key was given anywhere, and is not just its default.
     pub fn gives(&self, key: &str) -> bool {
         self.0.contains_key(&Path::dotted(key))
+    }
+
+    /// The environment variables that something came from, other than these keys.
+    pub fn variables(&self, but: &[&str]) -> Vec<String> {
+        let but: Vec<Path> = but.iter().map(|key| Path::dotted(key)).collect();
+        let given = self.0.iter().filter(|(path, _)| !but.contains(path));
+        let names = given.filter_map(|(_, source)| match source {
+            Source::Environment(name) => Some(name.clone()),
+            _ => None,
+        });
+        names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

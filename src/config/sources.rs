@@ -45,7 +45,7 @@ pub(super) const CONFIG_VARIABLE: &str = "LONGHAUL_CONFIG";
 
 impl Sources {
     /// The file to read, if any is named.
-    pub(super) fn config_file(&self) -> Option<PathBuf> {
+    pub fn config_file(&self) -> Option<PathBuf> {
         let named = || self.variable(CONFIG_VARIABLE).map(PathBuf::from);
         self.file.clone().or_else(named)
     }

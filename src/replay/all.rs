@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::conditions::Conditions;
 use super::figures::{Figures, Outcome};
 use super::play::{PlayError, Run, Seen, Stage, Way};
 use super::session::Session;
@@ -46,14 +47,9 @@ impl Plan {
         steps.sum::<usize>() * (2 + self.variations.len())
     }
 
-    /// Whether every variation is a configuration.
-    pub fn check(&self) -> Result<(), BadSettings> {
-        let nowhere = ([127, 0, 0, 1], 1).into();
-        self.settings.confined(&[], nowhere)?;
-        for set in &self.variations {
-            self.settings.confined(set, nowhere)?;
-        }
-        Ok(())
+    /// What the configuration and every variation come to, if they are right.
+    pub fn conditions(&self) -> Result<Conditions, BadSettings> {
+        Conditions::of(&self.settings, &self.variations)
     }
 
     /// Plays everything; `progress` is called after each request, with the way in

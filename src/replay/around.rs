@@ -15,6 +15,8 @@ use crate::sim::models;
 /// Letters of the system prompt and of all tools: about 12,000 tokens together.
 const SYSTEM: usize = 24_000;
 const TOOLS: usize = 40_000;
+/// The most cache marks that a request may have.
+const MARKS: usize = 4;
 /// The most that an answer may have, and the part of a small window.
 const ANSWER: u64 = 32_000;
 const PART: u64 = 4;
@@ -60,6 +62,8 @@ pub struct Around {
     after: String,
     /// The client's cache mark.
     pub mark: Value,
+    /// How many marks are left for the messages.
+    pub marks: usize,
 }
 
 impl Around {
@@ -73,6 +77,9 @@ impl Around {
         let system = session.system.clone().unwrap_or(filled);
         let recorded = session.tools.as_ref().and_then(Value::as_array);
         let tools = tools(session, recorded.map_or(&[][..], Vec::as_slice));
+        let given = system.as_array().into_iter().flatten().chain(&tools);
+        let given = given.filter(|it| it.get("cache_control").is_some_and(|it| !it.is_null()));
+        let marks = MARKS.saturating_sub(given.count());
         let most = models::find(model).map_or(ANSWER, |model| model.max_output);
         let mut fields = json!({
             "system": system,
@@ -89,6 +96,7 @@ impl Around {
             before: format!(r#"{{"model":{},"messages":["#, json!(model)),
             after: format!("],{}", fields.get(1..).unwrap_or("}")),
             mark,
+            marks,
         }
     }
 
@@ -151,5 +159,25 @@ mod tests {
         assert_eq!(body["max_tokens"], 5_000);
         assert_eq!(body["system"], "be kind");
         assert_eq!(body["tools"][0]["name"], "known");
+        assert_eq!(around.marks, 4);
+    }
+
+    #[test]
+    fn marks_on_system_and_tools_leave_fewer_for_messages() {
+        let mark = json!({"type": "ephemeral"});
+        let block = json!({"type": "text", "text": "be kind", "cache_control": mark});
+        let tool = json!({"name": "t", "input_schema": {}, "cache_control": mark});
+        for (system, tools, room) in [
+            (json!([block]), json!([]), 3),
+            (json!([block, block]), json!([tool]), 1),
+            (json!([block, block, block]), json!([tool, tool]), 0),
+        ] {
+            let session = Session {
+                system: Some(system),
+                tools: Some(tools),
+                ..Session::default()
+            };
+            assert_eq!(Around::new(&session, "claude-opus-5-5", 9_000).marks, room);
+        }
     }
 }

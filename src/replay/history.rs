@@ -13,13 +13,17 @@ pub struct History {
     /// Each as it is written.
     written: Vec<String>,
     mark: Value,
+    /// How many marks there is room for.
+    marks: usize,
 }
 
 impl History {
-    /// An empty one, of a client with this cache mark.
-    pub fn new(mark: Value) -> Self {
+    /// An empty one, of a client with this cache mark, which has set all but so
+    /// many of its marks elsewhere.
+    pub fn new(mark: Value, marks: usize) -> Self {
         Self {
             mark,
+            marks,
             ..Self::default()
         }
     }
@@ -32,7 +36,7 @@ impl History {
 
     /// Begins anew.
     pub fn clear(&mut self) {
-        *self = Self::new(std::mem::take(&mut self.mark));
+        *self = Self::new(std::mem::take(&mut self.mark), self.marks);
     }
 
     /// How many messages there are.
@@ -62,7 +66,7 @@ impl History {
     }
 
     /// The messages of the next request. Marks stand on the last block of the
-    /// last two messages of the user.
+    /// last two messages of the user, as far as there is room for them.
     pub fn write(&self) -> String {
         let last = self.messages.len().saturating_sub(1);
         let room: usize = self.written.iter().map(|it| it.len() + 1).sum();
@@ -71,7 +75,7 @@ impl History {
             if at > 0 {
                 text.push(',');
             }
-            if at == last || at + 2 == last {
+            if (at == last && self.marks > 0) || (at + 2 == last && self.marks > 1) {
                 text.push_str(&marked(message, &self.mark).to_string());
             } else {
                 text.push_str(written);
@@ -97,18 +101,25 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_last_two_messages_of_the_user_are_marked() {
-        let mut history = History::new(json!("here"));
-        for at in 0..5 {
-            let role = if at % 2 == 0 { "user" } else { "assistant" };
-            history
-                .push(json!({"role": role, "content": [{"type": "text", "text": at.to_string()}]}));
+    fn the_last_two_messages_of_the_user_are_marked_where_there_is_room() {
+        let marked = |room: usize| {
+            let mut history = History::new(json!("here"), room);
+            history.push(json!({"role": "user", "content": "gone"}));
+            history.clear();
+            for at in 0..5 {
+                let role = if at % 2 == 0 { "user" } else { "assistant" };
+                let block = json!({"type": "text", "text": at.to_string()});
+                history.push(json!({"role": role, "content": [block]}));
+            }
+            let text = format!("[{}]", history.write());
+            let messages: Vec<Value> = serde_json::from_str(&text).unwrap();
+            assert_eq!(history.written(0), Some(&*messages[0].to_string()));
+            let places = messages.iter().enumerate();
+            let places = places.filter(|(_, it)| it["content"][0]["cache_control"] == "here");
+            places.map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        for (room, expected) in [(0, &[][..]), (1, &[4]), (2, &[2, 4]), (4, &[2, 4])] {
+            assert_eq!(marked(room), expected, "{room}");
         }
-        let text = format!("[{}]", history.write());
-        let messages: Vec<Value> = serde_json::from_str(&text).unwrap();
-        let marked = messages.iter().enumerate();
-        let marked = marked.filter(|(_, message)| message["content"][0]["cache_control"] == "here");
-        assert_eq!(marked.map(|(at, _)| at).collect::<Vec<_>>(), [2, 4]);
-        assert_eq!(history.written(0), Some(&*messages[0].to_string()));
     }
 }

@@ -9,13 +9,14 @@
 //! |---|---|
 //! | what was said | `read`, `recording`, `session` |
 //! | what is sent | `around`, `history`, `line` |
-//! | under which conditions | `settings` |
+//! | under which conditions | `settings`, `conditions` |
 //! | playing | `play`, `all` |
 //! | what was lost | `probes`, `plant`, `watch`, `reread`, `reach` |
 //! | what is told | `signals`, `figures`, `report` |
 
 pub mod all;
 pub mod around;
+pub mod conditions;
 pub mod figures;
 pub mod history;
 pub mod line;

@@ -104,6 +104,8 @@ pub struct Played {
     pub dollars: f64,
     /// What was spent on summaries since the request before.
     pub summaries: f64,
+    /// Each request for them: the model that was asked, and tokens by class.
+    pub summarized: Vec<(String, Tokens)>,
     /// The prompt departs from the one before it.
     pub broken: bool,
     /// What the pass did that was made with it.
@@ -176,7 +178,7 @@ impl Stage<'_> {
         let mut playing = Playing {
             stage: self,
             sim: &sim,
-            history: History::new(around.mark.clone()),
+            history: History::new(around.mark.clone(), around.marks),
             around,
             plants: Plants::new(self.session),
             watch: Watch::default(),
@@ -353,6 +355,10 @@ impl Playing<'_> {
                 }
             } else if let Some(played) = played.get_mut(next.min(last)) {
                 played.summaries += dollars(entry);
+                if entry.tokens != Tokens::default() {
+                    let model = entry.model.clone().unwrap_or_default();
+                    played.summarized.push((model, entry.tokens));
+                }
             }
         }
         if self.run.refused.is_some() {

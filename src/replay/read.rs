@@ -14,14 +14,22 @@
 mod capture;
 mod claude_code;
 mod codex;
+mod files;
 mod moment;
+mod notes;
 mod plain;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::recording::{Recording, Spoken, clean};
+use files::{MESSAGES, name, not_text};
+use notes::{counted, is_of_server, tell_others, tell_server_tools};
+
+pub(super) use files::plain_text;
+pub use files::recordings_at;
 
 /// How many lines are looked at to tell a form.
 const LOOK: usize = 60;
@@ -36,6 +44,12 @@ pub enum Unreadable {
         path: String,
         /// What the system says.
         source: std::io::Error,
+    },
+    /// It is a folder without recordings.
+    #[error("{path}: the folder has neither a messages.jsonl nor other files that end with .jsonl")]
+    NoRecordings {
+        /// The folder.
+        path: String,
     },
     /// There is nothing in it.
     #[error("{path}: the file is empty")]
@@ -52,6 +66,12 @@ pub enum Unreadable {
         line: usize,
         /// What is wrong with it.
         problem: String,
+    },
+    /// All of it is a sub-agent's, whose history is not the session's.
+    #[error("{path}: nothing to play: every line is a sub-agent's")]
+    SubAgents {
+        /// The file.
+        path: String,
     },
     /// There is nothing to play.
     #[error("{path}: nothing to play: no message of the user's is followed by an answer")]
@@ -78,44 +98,80 @@ pub(super) struct Wrong {
 pub struct Read {
     /// The recording.
     pub recording: Recording,
+    /// Further conversations in the same file, each a recording of its own.
+    pub others: Vec<Recording>,
     /// What was left out, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Reads a file, or the `messages.jsonl` of a folder.
+/// Reads a file, standard input, or the `messages.jsonl` of a folder.
 pub fn read(given: &Path) -> Result<Read, Unreadable> {
-    let path = if given.is_dir() {
-        given.join("messages.jsonl")
-    } else {
-        given.to_owned()
+    let is_input = given == Path::new("-");
+    let path = match given {
+        _ if is_input => PathBuf::from("standard input"),
+        given if given.is_dir() => given.join(MESSAGES),
+        given => given.to_owned(),
     };
-    let shown = path.display().to_string();
-    let bytes = std::fs::read(&path).map_err(|source| Unreadable::Io {
+    let shown = plain_text(&path.display().to_string());
+    let bytes = if is_input {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(&path)
+    };
+    let bytes = bytes.map_err(|source| Unreadable::Io {
         path: shown.clone(),
         source,
     })?;
-    let text = String::from_utf8_lossy(&bytes);
+    read_bytes(&bytes, &path, shown)
+}
+
+fn read_bytes(bytes: &[u8], path: &Path, shown: String) -> Result<Read, Unreadable> {
+    let written = String::from_utf8_lossy(bytes);
+    // Some editors begin a file with a mark of its encoding.
+    let written = written.strip_prefix('\u{feff}').unwrap_or(&written);
     let mut warnings = Vec::new();
     let wrong = |Wrong { line, problem }| Unreadable::Line {
         path: shown.clone(),
         line,
         problem,
     };
-    if text.trim().is_empty() {
+    if let Some(line) = not_text(bytes) {
+        let problem = "not UTF-8".to_owned();
+        return Err(wrong(Wrong { line, problem }));
+    }
+    if written.trim().is_empty() {
         return Err(Unreadable::Empty { path: shown });
     }
-    let lines = lines(&text, &mut warnings).map_err(wrong)?;
-    let mut recording = recording(&lines, &mut warnings).map_err(wrong)?;
-    recording.name = name(&path);
-    split_as_noted(&path, &mut recording);
-    let warnings = warnings.iter().map(|warning| format!("{shown}{warning}"));
+    let lines = lines(written, &mut warnings).map_err(wrong)?;
+    let mut recordings = recordings(&lines, &mut warnings).map_err(wrong)?;
+    tell_server_tools(&lines, &mut warnings);
     let has_answer = |stretch: &Vec<Spoken>| super::recording::legal(stretch).len() > 1;
-    if !recording.stretches.iter().any(has_answer) {
+    recordings.retain(|recording| recording.stretches.iter().any(has_answer));
+    let name = name(path);
+    for (recording, number) in recordings.iter_mut().zip(1..) {
+        recording.name = match number {
+            1 => name.clone(),
+            _ => format!("{name} ({number})"),
+        };
+    }
+    let warnings = warnings.iter().map(|warning| format!("{shown}{warning}"));
+    let warnings = warnings.collect();
+    let mut recordings = recordings.into_iter();
+    let Some(mut recording) = recordings.next() else {
+        let spoken = || lines.iter().filter(|line| claude_code::is(&line.value));
+        if spoken().count() > 0 && spoken().all(|line| claude_code::is_aside(&line.value)) {
+            return Err(Unreadable::SubAgents { path: shown });
+        }
         return Err(Unreadable::Nothing { path: shown });
+    };
+    if path.is_file() {
+        split_as_noted(path, &mut recording);
     }
     Ok(Read {
         recording,
-        warnings: warnings.collect(),
+        others: recordings.collect(),
+        warnings,
     })
 }
 
@@ -160,16 +216,20 @@ fn lines(text: &str, warnings: &mut Vec<String>) -> Result<Vec<Line>, Wrong> {
     Ok(lines)
 }
 
-fn recording(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wrong> {
+fn recordings(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recording>, Wrong> {
     let looks = |is: fn(&Value) -> bool| lines.iter().take(LOOK).any(|line| is(&line.value));
     if looks(capture::is) {
-        capture::read(lines)
+        capture::read(lines, warnings)
     } else if looks(codex::is) {
-        Ok(codex::read(lines, warnings))
+        let is_other = |value: &Value| !codex::is(value) && claude_code::is(value);
+        tell_others(lines, is_other, warnings);
+        Ok(vec![codex::read(lines, warnings)])
     } else if looks(claude_code::is) {
-        claude_code::read(lines)
+        let is_other = |value: &Value| !claude_code::is(value) && plain::is(value);
+        tell_others(lines, is_other, warnings);
+        Ok(vec![claude_code::read(lines, warnings)?])
     } else if looks(plain::is) {
-        plain::read(lines)
+        Ok(vec![plain::read(lines)?])
     } else {
         Err(Wrong {
             line: lines.first().map_or(1, |line| line.number),
@@ -186,7 +246,8 @@ fn content(line: usize, content: Option<&Value>) -> Result<Value, Wrong> {
     match content {
         Some(Value::String(text)) => Ok(Value::from(text.as_str())),
         Some(Value::Array(blocks)) => {
-            let cleaned = blocks.iter().map(clean).collect::<Result<Vec<Value>, _>>();
+            let played = blocks.iter().filter(|block| !is_of_server(block));
+            let cleaned = played.map(clean).collect::<Result<Vec<Value>, _>>();
             cleaned.map(Value::Array).map_err(|kind| {
                 wrong(format!(
                     "a block of type {kind:?} is not known, and cannot be played"
@@ -194,17 +255,6 @@ fn content(line: usize, content: Option<&Value>) -> Result<Value, Wrong> {
             })
         }
         _ => Err(wrong("a message has no content".to_owned())),
-    }
-}
-
-/// The file's own name, or that of its folder if all are named alike.
-fn name(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let folder = path.canonicalize().ok();
-    let folder = folder.as_deref().and_then(Path::parent);
-    match (&*stem, folder.and_then(Path::file_name)) {
-        ("messages", Some(folder)) => folder.to_string_lossy().into_owned(),
-        _ => stem.into_owned(),
     }
 }
 

@@ -21,6 +21,10 @@ fn read_lines(lines: &[Value]) -> Read {
 
 /// The roles and texts of each stretch, in short.
 fn told(read: &Read) -> Vec<String> {
+    told_of(&read.recording)
+}
+
+fn told_of(recording: &Recording) -> Vec<String> {
     let stretch = |spoken: &Vec<Spoken>| {
         let said = legal(spoken).into_iter().map(|spoken| {
             let blocks = crate::replay::recording::blocks(&spoken.message);
@@ -35,7 +39,7 @@ fn told(read: &Read) -> Vec<String> {
         });
         said.collect::<Vec<_>>().join(" ")
     };
-    read.recording.stretches.iter().map(stretch).collect()
+    recording.stretches.iter().map(stretch).collect()
 }
 
 #[test]
@@ -81,6 +85,52 @@ fn an_answer_of_claude_code_is_put_together_and_sub_agents_are_left_out() {
     ]);
     let first = "u:go a:(thinking),<Read>,<Read> u:=of a,=of b a:done";
     assert_eq!(told(&read), [first, "u:in short a:on"]);
+    let [warning] = read.warnings.as_slice() else {
+        panic!("{:?}", read.warnings);
+    };
+    assert!(
+        warning.ends_with(".jsonl: left out: 1 line of sub-agents"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn errors_that_the_client_wrote_down_are_nobodys_words() {
+    let line = |kind: &str, text: &str| json!({"type": kind, "uuid": text, "message": {"role": kind, "content": text, "id": text}});
+    let mut error = line("assistant", "API Error: 529");
+    error["isApiErrorMessage"] = json!(true);
+    let read = read_lines(&[
+        line("user", "go"),
+        error,
+        line("user", "again"),
+        line("assistant", "done"),
+    ]);
+    assert_eq!(told(&read), ["u:go,again a:done"]);
+}
+
+#[test]
+fn a_file_of_sub_agents_only_is_told_from_a_broken_one() {
+    let line = |kind: &str| json!({"type": kind, "isSidechain": true, "message": {"role": kind, "content": kind}});
+    let lines = [line("user"), line("assistant")].map(|line| line.to_string());
+    let error = read(file(&lines).path()).unwrap_err();
+    assert!(matches!(error, Unreadable::SubAgents { .. }), "{error}");
+}
+
+#[test]
+fn what_the_api_ran_itself_is_left_out_and_named() {
+    let call = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
+    let result = json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": []});
+    let found = json!({"type": "text", "text": "found"});
+    let go = json!({"role": "user", "content": "go"});
+    let answer = json!({"role": "assistant", "content": [call, result, found]});
+    for lines in [
+        vec![go.clone(), answer.clone()],
+        vec![json!({"messages": [go, answer]})],
+    ] {
+        let read = read_lines(&lines);
+        assert_eq!(told(&read), ["u:go a:found"]);
+        assert!(read.warnings[0].ends_with("were asked and said: web_search"));
+    }
 }
 
 #[test]
@@ -109,7 +159,8 @@ fn items_of_codex_become_messages() {
         )
     };
     let read = read_lines(&[
-        json!({"type": "session_meta", "payload": {"id": "x"}}),
+        json!({"type": "session_meta", "payload": {"id": "x", "instructions": "rules",
+            "base_instructions": {"text": "be brief"}}}),
         said("developer", "rules"),
         said("user", "go"),
         item(json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]})),
@@ -129,6 +180,7 @@ fn items_of_codex_become_messages() {
     ]);
     let first = "u:rules,go a:(thinking),<shell> u:=a.rs a:<apply_patch> u:=ok a:done";
     assert_eq!(told(&read), [first, "u:in short a:on"]);
+    assert_eq!(read.recording.system, Some(json!("be brief")));
     assert_eq!(read.warnings.len(), 1);
     assert!(
         read.warnings[0].contains(".jsonl:10: "),
@@ -152,6 +204,58 @@ fn of_growing_request_bodies_the_last_counts() {
     assert_eq!(told(&read), ["u:go a:done u:more a:done", "u:else a:done"]);
     assert_eq!(read.recording.system, Some(json!("be kind")));
     assert_eq!(read.recording.tools, Some(json!([{"name": "t"}])));
+}
+
+/// Titles and sub-agents in between do not make the main line begin anew.
+#[test]
+fn conversations_that_were_captured_together_are_told_apart() {
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let assistant = |text: &str| json!({"role": "assistant", "content": text});
+    let body = |system: &str, messages: Value| json!({"model": system, "system": system, "tools": [{"name": "t"}], "messages": messages});
+    let main = [
+        user("go"),
+        assistant("1"),
+        user("on"),
+        assistant("2"),
+        user("more"),
+        assistant("3"),
+        user("end"),
+    ];
+    let billed = |messages: &[Value], cost: usize| {
+        let header = format!("x-anthropic-billing-header: {cost}");
+        let system = json!([{"type": "text", "text": header}, {"type": "text", "text": "main"}]);
+        json!({"model": "main", "system": system, "tools": [{"name": "t"}], "messages": messages})
+    };
+    let aside = json!([main[0], main[1], user("what next?")]);
+    let read = read_lines(&[
+        body("title", json!([user("go")])),
+        billed(&main[..1], 1),
+        body("title", json!([user("go")])),
+        body("agent", json!([user("look")])),
+        billed(&main[..3], 2),
+        body("main", aside),
+        body(
+            "agent",
+            json!([user("look"), assistant("a"), user("further")]),
+        ),
+        billed(&main[..5], 3),
+        billed(&main[..5], 3),
+        billed(&main, 4),
+        body("title", json!([user("go")])),
+    ]);
+    let expected = "u:go a:1 u:on a:2 u:more a:3 u:end a:…";
+    assert_eq!(told(&read), [expected]);
+    assert_eq!(read.recording.system.as_ref().unwrap()[1]["text"], "main");
+    assert_eq!(read.recording.model.as_deref(), Some("main"));
+    let [agent] = read.others.as_slice() else {
+        panic!("{:?}", read.others);
+    };
+    assert_eq!(told_of(agent), ["u:look a:a u:further a:…"]);
+    assert_eq!(agent.system, Some(json!("agent")));
+    assert!(agent.name.ends_with(" (2)"), "{}", agent.name);
+    assert_eq!(read.warnings.len(), 2, "{:?}", read.warnings);
+    assert!(read.warnings[0].contains(": left out: 1 request that nothing"));
+    assert!(read.warnings[1].contains(": left out: 3 requests on the side"));
 }
 
 #[test]
@@ -190,6 +294,70 @@ fn mistakes_name_the_file_and_the_line() {
             .to_string()
             .starts_with("/nowhere/at/all.jsonl: cannot be read: ")
     );
+}
+
+#[test]
+fn instructions_that_an_old_rollout_says_anyway_are_not_its_system_prompt() {
+    let said = |role: &str, text: &str| {
+        json!({"type": "response_item", "payload": {"type": "message", "role": role,
+            "content": [{"type": "input_text", "text": text}]}})
+    };
+    let meta = json!({"type": "session_meta", "payload": {"instructions": "own rules"}});
+    for (first, expected) in [("go", Some(json!("own rules"))), ("own rules: go", None)] {
+        let read = read_lines(&[meta.clone(), said("user", first), said("assistant", "done")]);
+        assert_eq!(read.recording.system, expected);
+    }
+}
+
+#[test]
+fn a_mark_of_the_encoding_is_no_part_of_the_text() {
+    let lines = [
+        "\u{feff}{\"role\": \"user\", \"content\": \"go\"}".to_owned(),
+        r#"{"role": "assistant", "content": "done"}"#.to_owned(),
+    ];
+    assert_eq!(told(&read(file(&lines).path()).unwrap()), ["u:go a:done"]);
+}
+
+#[test]
+fn what_is_no_text_is_told_with_its_line() {
+    let text =
+        b"{\"role\": \"user\", \"content\": \"go\"}\n{\"role\": \"assistant\", \"content\": \"";
+    for (end, expected) in [
+        (&b"a\xff\xfeb\"}\n"[..], ".jsonl:2: not UTF-8"),
+        (b"a\xc3", ": nothing to play: "),
+    ] {
+        let mut file = NamedTempFile::with_suffix(".jsonl").unwrap();
+        file.write_all(&[&text[..], end].concat()).unwrap();
+        let error = read(file.path()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn lines_of_another_form_are_counted() {
+    let line = |kind: &str| json!({"type": kind, "message": {"role": kind, "content": kind}});
+    let read = read_lines(&[
+        json!({"role": "user", "content": "hi"}),
+        line("user"),
+        line("assistant"),
+    ]);
+    assert_eq!(told(&read), ["u:user a:assistant"]);
+    let expected = ": left out: 1 line of another form than the rest";
+    assert!(read.warnings[0].ends_with(expected), "{:?}", read.warnings);
+}
+
+#[test]
+fn a_folder_is_one_recording_or_many_or_a_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = recordings_at(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("the folder has neither"), "{error}");
+    for name in ["b.jsonl", "a.jsonl", "c.txt"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let expected = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
+    assert_eq!(recordings_at(folder.path()).unwrap(), expected);
+    std::fs::write(folder.path().join("messages.jsonl"), "").unwrap();
+    assert_eq!(recordings_at(folder.path()).unwrap(), [folder.path()]);
 }
 
 #[test]

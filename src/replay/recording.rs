@@ -32,6 +32,8 @@ pub struct Recording {
     pub system: Option<Value>,
     /// The tools, where they were recorded.
     pub tools: Option<Value>,
+    /// The model that was asked, where requests were recorded.
+    pub model: Option<String>,
 }
 
 /// What stands for a result that was never recorded.

@@ -12,8 +12,12 @@ pub use svg::svg;
 pub use table::table;
 
 use super::all::Told;
+use super::conditions::Conditions;
 use super::figures::{Figures, Outcome};
+use super::read::plain_text;
 use super::settings::Set;
+use crate::sim::models::find;
+use crate::sim::prices::Prices;
 
 /// Everything that a report tells of.
 pub struct Report<'a> {
@@ -21,8 +25,8 @@ pub struct Report<'a> {
     pub model: &'a str,
     /// Its window.
     pub window: u64,
-    /// The budget, where there is one.
-    pub budget: Option<u64>,
+    /// What was configured, in each run.
+    pub conditions: &'a Conditions,
     /// Seconds that pass where no time was recorded.
     pub pause: f64,
     /// What was set in each further run.
@@ -64,11 +68,50 @@ impl Report<'_> {
     }
 
     /// The conditions in a line.
-    fn conditions(&self) -> String {
-        let budget = self.budget.map_or_else(String::new, |budget| {
+    fn heading(&self) -> String {
+        let held = self.conditions.configured();
+        let budget = held.budget.map_or_else(String::new, |budget| {
             format!(", budget {}", thousands(budget))
         });
-        format!("{}, window {}{budget}", self.model, thousands(self.window))
+        let mode = match held.mode {
+            "on" | "" => String::new(),
+            mode => format!(", mode {mode}"),
+        };
+        format!(
+            "{}, window {}{budget}{mode}",
+            self.model,
+            thousands(self.window)
+        )
+    }
+
+    /// Where the conditions come from, and what a million tokens cost.
+    fn origins(&self) -> Vec<String> {
+        let held = self.conditions;
+        let file = held.config_file.as_ref();
+        let file = file.map(|file| plain_text(&format!("configuration {}", file.display())));
+        let variables = held.variables.iter().cloned();
+        let prices = find(self.model).map(|model| {
+            let Prices { input, write_5m, read, output, .. } = model.prices;
+            let [input, write, read, output] = [input, write_5m, read, output].map(per_million);
+            format!("${input} input, ${write} cache write, ${read} cache read, ${output} output a million tokens")
+        });
+        file.into_iter().chain(variables).chain(prices).collect()
+    }
+}
+
+/// A price as it is usually written: dollars for a million tokens.
+#[allow(clippy::cast_precision_loss, reason = "prices are far below 2^52")]
+fn per_million(micro_dollars: u64) -> f64 {
+    micro_dollars as f64 / 1e6
+}
+
+/// Dollars and cents, never minus nothing.
+fn cents(dollars: f64) -> String {
+    let shown = format!("{dollars:.2}");
+    if shown == "-0.00" {
+        "0.00".to_owned()
+    } else {
+        shown
     }
 }
 
@@ -88,5 +131,7 @@ mod tests {
     fn counts_are_shown_in_short() {
         assert_eq!(thousands(9_999), "9999");
         assert_eq!(thousands(200_499), "200K");
+        let shown = [-0.001, 0.0, -0.006, 1.234].map(cents);
+        assert_eq!(shown, ["0.00", "0.00", "-0.01", "1.23"]);
     }
 }

@@ -4,14 +4,30 @@
 //! Whatever a configuration says, the proxy of a replay can reach nothing but
 //! the simulator beside it: [`Settings::confined`] sees to that.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use crate::config::{Config, Flags, Problems, Sources, TenantBy, load};
+use crate::config::{Config, Flags, Loaded, Problems, Sources, TenantBy, load};
 use crate::sim::models;
 
 /// The room for one body, whatever is configured: histories without a limit are
 /// played too.
 const BODY: u64 = 1 << 30;
+
+/// Keys that a replay decides itself, whatever is configured.
+pub const FIXED: [&str; 11] = [
+    "listen",
+    "upstream",
+    "data_dir",
+    "store.url",
+    "workers",
+    "summarizer.upstream",
+    "summarizer.api_key_env",
+    "admin.listen",
+    "tls.cert",
+    "tls.key",
+    "tenant.by",
+];
 
 /// The conditions.
 #[derive(Clone)]
@@ -36,6 +52,12 @@ pub enum BadSettings {
     /// A setting without a value.
     #[error("--set {0}: expected KEY=VALUE, or KEY=VALUE,VALUE to compare several")]
     Set(String),
+    /// A key that has no effect.
+    #[error("--set {0}: a replay decides this itself, because it must reach nobody")]
+    Fixed(String),
+    /// A key or one of its values more than once.
+    #[error("--set {0}: given twice; several values of a key are parted by commas")]
+    Twice(String),
     /// The configuration has mistakes.
     #[error("{0}")]
     Config(Problems),
@@ -73,6 +95,11 @@ impl Settings {
     /// The configuration with these keys set, for a proxy in front of this
     /// simulator.
     pub fn confined(&self, set: &[Set], simulator: SocketAddr) -> Result<Config, BadSettings> {
+        Ok(self.loaded(set, simulator)?.config)
+    }
+
+    /// The same, with where it came from.
+    pub fn loaded(&self, set: &[Set], simulator: SocketAddr) -> Result<Loaded, BadSettings> {
         let mut sources = self.sources.clone();
         sources.flags.set.extend_from_slice(set);
         sources.flags = Flags {
@@ -82,7 +109,8 @@ impl Settings {
             store: Some("memory".to_owned()),
             set: sources.flags.set,
         };
-        let mut config = load(&sources).map_err(BadSettings::Config)?.config;
+        let mut loaded = load(&sources).map_err(BadSettings::Config)?;
+        let config = &mut loaded.config;
         // Nobody else is asked for summaries, nobody else is listened to.
         config.summarizer.upstream = None;
         config.summarizer.api_key_env = None;
@@ -93,14 +121,15 @@ impl Settings {
         config.workers = Some(1);
         config.limits.body_bytes = config.limits.body_bytes.max(BODY);
         config.limits.buffered_bytes = config.limits.buffered_bytes.max(8 * BODY);
-        Ok(config)
+        Ok(loaded)
     }
 
     /// Tokens beyond which a view must be made smaller.
     pub fn hard_at(&self, config: &Config) -> u64 {
-        let room = self.window - config.window.margin.of(self.window);
-        let budget = config.models.lookup(&self.model).budget;
-        let usable = budget.map_or(room, |budget| room.min(budget));
+        let model = config.models.lookup(&self.model);
+        let window = self.window.min(model.window);
+        let room = window - config.window.margin.of(window);
+        let usable = model.budget.map_or(room, |budget| room.min(budget));
         config.policy.hard_at.of(usable)
     }
 }
@@ -112,13 +141,22 @@ pub fn variations(given: &[String]) -> Result<Vec<Vec<Set>>, BadSettings> {
         let wrong = || BadSettings::Set(text.clone());
         let (key, values) = text.split_once('=').ok_or_else(wrong)?;
         let values = values_of(values);
-        if key.trim().is_empty() || values.iter().any(|value| value.is_empty()) {
+        let key = key.trim();
+        if key.is_empty() || values.iter().any(|value| value.is_empty()) {
             return Err(wrong());
+        }
+        if FIXED.contains(&key) {
+            return Err(BadSettings::Fixed(key.to_owned()));
+        }
+        let again = all.iter().flatten().any(|(known, _)| known == key);
+        let distinct: BTreeSet<&str> = values.iter().copied().collect();
+        if again || distinct.len() < values.len() {
+            return Err(BadSettings::Twice(key.to_owned()));
         }
         let with = |before: &Vec<Set>| {
             let each = values.iter().map(|value| {
                 let mut set = before.clone();
-                set.push((key.trim().to_owned(), (*value).to_owned()));
+                set.push((key.to_owned(), (*value).to_owned()));
                 set
             });
             each.collect::<Vec<_>>()
@@ -226,6 +264,27 @@ mod tests {
         assert!(variations(&[]).unwrap().is_empty());
         for wrong in ["a", "=1", "a=", "a=1,"] {
             assert!(variations(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_would_only_look_like_a_variation_is_refused() {
+        for (given, expected) in [
+            (
+                &["upstream=https://example.com"][..],
+                "a replay decides this itself",
+            ),
+            (
+                &["a=1,2", " listen =0.0.0.0:1"],
+                "--set listen: a replay decides",
+            ),
+            (&["a=1", "b=1", "a=1"], "--set a: given twice"),
+            (&["a=1", "a=2"], "--set a: given twice"),
+            (&["a=1,1"], "--set a: given twice"),
+        ] {
+            let given: Vec<String> = given.iter().map(|it| (*it).to_owned()).collect();
+            let told = variations(&given).unwrap_err().to_string();
+            assert!(told.contains(expected), "{told}");
         }
     }
 }

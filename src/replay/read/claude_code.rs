@@ -2,7 +2,8 @@
 //!
 //! An answer is spread over several lines, one for each block, that share the
 //! message's id, and results may stand between them. Sub-agents have histories
-//! of their own and are left out. After a rewind the next prompt names as its
+//! of their own and are left out, and so are errors of the API that the client
+//! wrote down as if the assistant had spoken. After a rewind the next prompt names as its
 //! parent a line from further up; what had been said since then is gone. Where
 //! the client compacted its history a new one begins.
 
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::moment::moment;
-use super::{Line, Wrong, content};
+use super::{Line, Wrong, content, counted};
 use crate::replay::recording::{Recording, Spoken, opens_turn, text};
 
 /// How far back the rest of an answer may have begun.
@@ -24,6 +25,11 @@ pub fn is(value: &Value) -> bool {
         && value
             .get("message")
             .is_some_and(|it| it.get("role").is_some())
+}
+
+/// Whether a line is a sub-agent's.
+pub fn is_aside(value: &Value) -> bool {
+    value.get("isSidechain").and_then(Value::as_bool) == Some(true)
 }
 
 /// What was said so far in a stretch.
@@ -61,12 +67,17 @@ impl Session {
 }
 
 /// Reads a session.
-pub fn read(lines: &[Line]) -> Result<Recording, Wrong> {
+pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wrong> {
+    let asides = lines.iter().filter(|line| is_aside(&line.value)).count();
+    warnings.extend((asides > 0).then(|| {
+        let lines = counted(asides, "line");
+        format!(": left out: {lines} of sub-agents")
+    }));
     let mut recording = Recording::default();
     let mut session = Session::default();
     for Line { number, value } in lines {
         let flag = |name: &str| value.get(name).and_then(Value::as_bool) == Some(true);
-        if flag("isSidechain") {
+        if is_aside(value) {
             continue;
         }
         let compacted = text(value, "subtype") == "compact_boundary" || flag("isCompactSummary");
@@ -75,7 +86,7 @@ pub fn read(lines: &[Line]) -> Result<Recording, Wrong> {
                 .stretches
                 .push(std::mem::take(&mut session).spoken);
         }
-        if is(value) {
+        if is(value) && !flag("isApiErrorMessage") {
             let message = value.get("message").cloned().unwrap_or_default();
             let content = content(*number, message.get("content"))?;
             let spoken = Spoken {

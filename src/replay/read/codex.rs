@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Line;
 use super::moment::moment;
-use crate::replay::recording::{Recording, Spoken, clean, kind, text};
+use crate::replay::recording::{Recording, Spoken, blocks, clean, kind, text};
 
 const ENVELOPES: [&str; 5] = [
     "session_meta",
@@ -71,7 +71,28 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Recording {
         }
     }
     recording.stretches.push(spoken);
+    recording.system = system(lines, &recording);
     recording
+}
+
+/// The system prompt, where the rollout begins with it. Old ones have only the
+/// user's own instructions there, which may also be said in the conversation.
+fn system(lines: &[Line], recording: &Recording) -> Option<Value> {
+    let meta = lines.iter().map(|line| &line.value);
+    let mut meta = meta.filter(|value| kind(value) == "session_meta");
+    let meta = meta.find_map(|value| value.get("payload"))?;
+    let base = meta.get("base_instructions").map(|base| match base {
+        Value::String(base) => base.as_str(),
+        base => text(base, "text"),
+    });
+    let is_said = |words: &str| {
+        let spoken = recording.stretches.iter().flatten();
+        let mut blocks = spoken.flat_map(|spoken| blocks(&spoken.message));
+        blocks.any(|block| text(&block, "text").contains(words))
+    };
+    let base = base.filter(|base| !base.is_empty());
+    let own = || Some(text(meta, "instructions")).filter(|own| !own.is_empty() && !is_said(own));
+    base.or_else(own).map(Value::from)
 }
 
 /// Adds what an item says; `false` if it is not known.

@@ -8,6 +8,9 @@ use serde_json::Value;
 /// Numbers from here on count milliseconds: as seconds they would be the year 5138.
 const MILLISECONDS: u64 = 100_000_000_000;
 
+/// The end of the year 9999: what is later was no time.
+const LATEST: u64 = 253_402_300_799_999;
+
 /// Milliseconds since 1970.
 pub fn moment(value: Option<&Value>) -> Option<u64> {
     match value? {
@@ -15,7 +18,8 @@ pub fn moment(value: Option<&Value>) -> Option<u64> {
         number => {
             let number = number.as_u64()?;
             let is_millis = number >= MILLISECONDS;
-            Some(if is_millis { number } else { number * 1_000 })
+            let millis = if is_millis { number } else { number * 1_000 };
+            (millis <= LATEST).then_some(millis)
         }
     }
 }
@@ -83,6 +87,7 @@ mod tests {
             (json!("2026-11-17T06:45:31+01:00"), Some(1_794_894_331_000)),
             (json!(1_794_894_331), Some(1_794_894_331_000)),
             (json!(1_794_894_331_000_u64), Some(1_794_894_331_000)),
+            (json!(u64::MAX), None),
             (json!("yesterday"), None),
             (json!("2026-11-17Täglich"), None),
             (json!(null), None),

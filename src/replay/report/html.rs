@@ -16,7 +16,7 @@ pub fn html(report: &Report<'_>) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <title>Longhaul: {title}</title>\n<style>{STYLE}</style></head>\n\
          <body>\n<h1>What Longhaul would have done</h1>\n<pre>{table}</pre>\n{svg}</body></html>\n",
-        title = escaped(&report.conditions()),
+        title = escaped(&report.heading()),
         table = escaped(&table(report)),
         svg = svg(report),
     )

@@ -1,11 +1,16 @@
 //! The report for programs. Its fields are relied on: adding is fine.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
-use super::Report;
+use super::{Report, per_million};
+use crate::replay::conditions::Effective;
 use crate::replay::figures::{Figures, Outcome};
 use crate::replay::probes::Kind;
 use crate::replay::signals::WITHIN;
+use crate::sim::models::find;
+use crate::sim::prices::{Prices, Tokens};
 
 /// Passes are told by kind, also where there was none.
 const KINDS: [&str; 4] = ["clear", "trim", "summary", "truncate"];
@@ -36,8 +41,12 @@ pub fn json(report: &Report<'_>) -> Value {
         "settings": {
             "model": report.model,
             "window": report.window,
-            "budget": report.budget,
+            "budget": report.conditions.configured().budget,
             "pause_seconds": report.pause,
+            "effective": report.conditions.runs.iter().map(effective).collect::<Vec<_>>(),
+            "config_file": report.conditions.config_file.as_ref().map(|it| it.display().to_string()),
+            "variables": report.conditions.variables,
+            "prices_usd_per_million": prices(report, &outcomes),
             "needed_within_requests": WITHIN,
             "variations": report.variations.iter().map(|set| keys(set)).collect::<Vec<_>>(),
         },
@@ -79,21 +88,83 @@ fn keys(set: &[(String, String)]) -> Value {
 }
 
 fn figures(figures: &Figures) -> Value {
-    let tokens = figures.tokens;
     json!({
         "completed": figures.completed,
         "ends_at_request": figures.ends_at,
+        "refused": figures.refused,
         "requests": figures.requests,
-        "tokens": {
-            "input": tokens.input,
-            "cache_read": tokens.read,
-            "cache_write": tokens.write_5m + tokens.write_1h,
-            "output": tokens.output,
-        },
+        "tokens": classes(&figures.tokens),
         "cost_usd": rounded(figures.dollars),
         "cache_read_share": rounded(figures.cache_read_share()),
         "peak_tokens": figures.peak,
         "prefix_breaks": figures.breaks,
+    })
+}
+
+/// Tokens by class; those written for an hour are among those written.
+fn classes(tokens: &Tokens) -> Value {
+    json!({
+        "input": tokens.input,
+        "cache_read": tokens.read,
+        "cache_write": tokens.write_5m + tokens.write_1h,
+        "cache_write_1h": tokens.write_1h,
+        "output": tokens.output,
+    })
+}
+
+/// What was configured for a run.
+fn effective(run: &Effective) -> Value {
+    json!({
+        "window": run.window,
+        "budget": run.budget,
+        "hard_at": run.hard_at,
+        "mode": run.mode,
+        "style": run.style,
+        "summarizer": run.summarizer,
+    })
+}
+
+/// What every model costs that was asked.
+fn prices(report: &Report<'_>, outcomes: &[&Outcome]) -> Value {
+    let summarizers = outcomes.iter().flat_map(|it| it.summarized.keys());
+    let asked = summarizers.map(String::as_str).chain([report.model]);
+    let asked: BTreeSet<&str> = asked.collect();
+    let each = asked.into_iter().filter_map(|name| {
+        let model = find(name)?;
+        let mut told = priced(&model.prices);
+        if let (Some(step), Some(told)) = (&model.step, told.as_object_mut()) {
+            told.insert("above_tokens".to_owned(), json!(step.above));
+            told.insert("above".to_owned(), priced(&step.prices));
+        }
+        Some((name.to_owned(), told))
+    });
+    Value::Object(each.collect())
+}
+
+fn priced(prices: &Prices) -> Value {
+    json!({
+        "input": per_million(prices.input),
+        "cache_read": per_million(prices.read),
+        "cache_write": per_million(prices.write_5m),
+        "cache_write_1h": per_million(prices.write_1h),
+        "output": per_million(prices.output),
+    })
+}
+
+/// What was asked of summarizers, by model.
+fn summarizer(outcome: &Outcome) -> Value {
+    let each = outcome.summarized.iter();
+    let all = each
+        .clone()
+        .fold(Tokens::default(), |sum, (_, (_, tokens))| sum.plus(*tokens));
+    let models = each.map(|(model, (requests, tokens))| {
+        let told = json!({"requests": requests, "tokens": classes(tokens)});
+        (model.clone(), told)
+    });
+    json!({
+        "cost_usd": rounded(outcome.summarizer),
+        "tokens": classes(&all),
+        "models": models.collect::<Map<String, Value>>(),
     })
 }
 
@@ -108,8 +179,11 @@ fn told(outcome: &Outcome) -> Map<String, Value> {
     let fields = [
         ("with", figures(&outcome.with)),
         ("compactions", Value::Object(counts.into_iter().collect())),
-        ("saved_usd", json!(rounded(outcome.saved))),
+        ("compared_requests", json!(outcome.compared.requests)),
+        ("cost_share", json!(shown(outcome.compared.cost_share()))),
+        ("saved_usd", json!(rounded(outcome.compared.saved()))),
         ("summarizer_usd", json!(rounded(outcome.summarizer))),
+        ("summarizer", summarizer(outcome)),
         (
             "signals",
             json!({

@@ -56,7 +56,7 @@ struct Line {
 }
 
 fn session(text: &mut String, report: &Report<'_>, told: &Told) {
-    let title = format!("{}: {}", told.name, report.conditions());
+    let title = format!("{}: {}", told.name, report.heading());
     label(text, 16.0, 26.0, "title", &title);
     let size = |played: &Played| number(played.tokens.prompt());
     let mut sizes = vec![line(0, "without", told.alone.1.played.iter().map(size))];
@@ -72,7 +72,8 @@ fn session(text: &mut String, report: &Report<'_>, told: &Told) {
     }
     let passes = told.with.first();
     let passes = passes.map_or(&[][..], |(_, run)| run.played.as_slice());
-    let limit = number(report.budget.unwrap_or(report.window).min(report.window));
+    let budget = report.conditions.configured().budget;
+    let limit = number(budget.unwrap_or(report.window).min(report.window));
     let tokens = |value: f64| format!("{:.0}K", value / 1_000.0);
     plot(
         text,
@@ -94,13 +95,10 @@ fn session(text: &mut String, report: &Report<'_>, told: &Told) {
         &dollars,
     );
     let note = format!(
-        "dashed: {} of {}; below: requests with a pass",
-        if report.budget.is_some() {
-            "budget"
-        } else {
-            "window"
-        },
-        thousands(report.budget.unwrap_or(report.window)),
+        "dashed: {} of {}; below: requests with a pass; {}",
+        if budget.is_some() { "budget" } else { "window" },
+        thousands(budget.unwrap_or(report.window)),
+        report.origins().join("; "),
     );
     label(text, 16.0, HEIGHT - 12.0, "dim", &note);
 }
@@ -223,6 +221,9 @@ fn label(text: &mut String, x: f64, y: f64, class: &str, words: &str) {
 
 /// A text that means nothing but itself in a page.
 pub(super) fn escaped(text: &str) -> String {
+    // A picture with a control character in it is no XML.
+    let is_broken = |c: char| c.is_control() && c != '\n';
+    let text = text.replace(is_broken, "\u{fffd}");
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }

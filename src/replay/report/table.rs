@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, thousands};
-use crate::replay::figures::{Figures, Outcome};
+use super::{Report, cents, thousands};
+use crate::replay::figures::{Figures, Outcome, cache_read_share};
 use crate::replay::signals::WITHIN;
 
 const HEADER: [&str; 16] = [
@@ -44,15 +44,17 @@ pub fn table(report: &Report<'_>) -> String {
             rows.push(row(&name, &alone, &report.total(variation)));
         }
     }
-    let mut text = format!("{}\n\n", report.conditions());
+    let mut text = format!("{}\n", report.heading());
+    let _ = writeln!(text, "{}\n", report.origins().join("; "));
     text.push_str(&aligned(&rows));
+    text.push_str(&refusals(report));
     for variation in 0..=report.variations.len() {
         text.push_str(&sentence(report, variation, &alone));
     }
     let _ = write!(
         text,
         "\n\
-        without, with   dollars; without: on a window without end, * marks sessions that the window would have ended\n\
+        without, with   dollars; without: on a window without end, * marks runs that the window would have ended, or that were refused as told above\n\
         saved           net of everything that compaction cost\n\
         ratio           tokens sent with the last request, of the whole history's\n\
         precise         passes that were needed within {WITHIN} requests or paid for themselves\n\
@@ -82,9 +84,9 @@ fn row(name: &str, alone: &Figures, outcome: &Outcome) -> [String; 16] {
     [
         name.to_owned(),
         outcome.with.requests.to_string(),
-        format!("{:.2}{}", alone.dollars, mark(alone)),
-        format!("{:.2}{}", outcome.with.dollars, mark(&outcome.with)),
-        format!("{:.2}", outcome.saved),
+        cents(alone.dollars) + mark(alone),
+        cents(outcome.with.dollars) + mark(&outcome.with),
+        cents(outcome.compared.saved()),
         thousands(alone.peak),
         thousands(outcome.with.peak),
         count("clear"),
@@ -99,26 +101,49 @@ fn row(name: &str, alone: &Figures, outcome: &Outcome) -> [String; 16] {
     ]
 }
 
+/// Runs that were refused, a line each, with the reason.
+fn refusals(report: &Report<'_>) -> String {
+    let mut text = String::new();
+    for told in report.told {
+        let alone = (&told.alone.0, "without Longhaul".to_owned());
+        let with = told.with.iter().enumerate();
+        let with = with.map(|(at, (outcome, _))| (&outcome.with, report.title(at)));
+        for (figures, run) in std::iter::once(alone).chain(with) {
+            if let (Some(why), Some(at)) = (&figures.refused, figures.ends_at) {
+                let name = &told.name;
+                let _ = write!(text, "\n* {name}, {run}: refused at request {at}: {why}\n");
+            }
+        }
+    }
+    text
+}
+
 /// The rest of what is known of all sessions together.
 fn sentence(report: &Report<'_>, variation: usize, alone: &Figures) -> String {
     let total = report.total(variation);
     let signals = total.signals();
-    let share = if alone.dollars > 0.0 {
-        total.with.dollars * 100.0 / alone.dollars
+    let compared = &total.compared;
+    let share = compared.cost_share();
+    let share = share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0));
+    let of_them = if compared.requests < alone.requests {
+        format!(
+            ", of the {} requests out of {} that came through",
+            compared.requests, alone.requests
+        )
     } else {
-        100.0
+        String::new()
     };
     let number = |signal: Option<f64>| {
         signal.map_or_else(|| "-".to_owned(), |signal| format!("{signal:.4}"))
     };
     format!(
-        "\n{}: {share:.1}% of the cost without, {:.2} of it for summaries; {:.1}% of prompts read \
+        "\n{}: {share} of the cost without{of_them}, {:.2} of it for summaries; {:.1}% of prompts read \
          from the cache, {:.1}% without; degradation {} a pass; a pass costs {} dollars for each \
          request it serves\n",
         report.title(variation),
         total.summarizer,
-        total.with.cache_read_share() * 100.0,
-        alone.cache_read_share() * 100.0,
+        cache_read_share(&compared.tokens.1) * 100.0,
+        cache_read_share(&compared.tokens.0) * 100.0,
         number(signals.degradation),
         number(signals.amortization_usd_per_turn),
     )
