@@ -31,13 +31,11 @@ async fn until_back(store: &Guarded) {
 
 /// SQL that lets the marks of a conversation wait, as a trigger `gate`.
 fn held_back(lineage: LineageId) -> String {
-    let bytes = lineage.as_bytes().iter();
-    let held: String = bytes.map(|byte| format!("{byte:02x}")).collect();
     format!(
         r"CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
           'BEGIN PERFORM pg_sleep(10); RETURN NEW; END';
           CREATE TRIGGER gate BEFORE INSERT ON longhaul.marks FOR EACH ROW
-          WHEN (NEW.lineage = '\x{held}') EXECUTE FUNCTION wait()"
+          WHEN (NEW.lineage = '\x{lineage}') EXECUTE FUNCTION wait()"
     )
 }
 

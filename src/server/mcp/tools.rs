@@ -148,8 +148,8 @@ impl Tools {
             1 => "Noted: the view of this conversation is made smaller with its next request, if \
                   there is anything to leave out."
                 .to_owned(),
-            more => format!(
-                "Noted for {more} conversations that share this reference: each one's view is made \
+            several => format!(
+                "Noted for {several} conversations that share this reference: each one's view is made \
                  smaller with its next request, if there is anything to leave out."
             ),
         })

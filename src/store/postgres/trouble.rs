@@ -129,10 +129,11 @@ fn by_code(code: &str) -> Nature {
         // It was told to stop waiting: for the answer, or for a lock.
         "57014" | "55P03" => Nature::Slow,
         "40001" | "40P01" => Nature::Collided,
-        // Shutting down, starting up, dropped, no longer the primary.
-        "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25006" => Nature::OutOfReach,
-        // The database, its tables, or the right to them have been taken away.
-        "3D000" | "42P01" | "42501" => Nature::OutOfReach,
+        // Shutting down, starting up, no longer the primary; the database, its
+        // tables, or the right to them have been taken away.
+        "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25006" | "3D000" | "42P01" | "42501" => {
+            Nature::OutOfReach
+        }
         // Connections, who may have them, no room, a disk that fails: it may
         // still read, but who cannot write decides nothing.
         _ if ["08", "28", "53", "58"]
