@@ -71,8 +71,8 @@ fn what_a_reference_in_the_view_gives_back_is_reachable_however_it_is_kept() {
         let last = says("Now I set key_alpha_77 to 1.");
         let [kept, forgotten] = play(session(&first, &last));
         assert_eq!(outcomes(&kept, natural), [(false, true)], "{first:.40}");
-        let lost = outcomes(&forgotten, natural);
-        assert_eq!(lost, [(false, false)], "{first:.40}");
+        let gone = outcomes(&forgotten, natural);
+        assert_eq!(gone, [(false, false)], "{first:.40}");
         let planted = outcomes(&kept, |kind| kind == Kind::Planted);
         assert!(planted.len() >= 6, "{planted:?}");
         assert!(planted.iter().all(|(_, reachable)| *reachable));
