@@ -306,6 +306,25 @@ async fn a_store_that_is_down_costs_no_view_even_after_a_failed_try() {
     assert!(again.view.bytes() == first.view.bytes());
 }
 
+/// What does not fit is made to fit for once, if anything may be changed at all.
+#[tokio::test]
+async fn without_a_store_nothing_is_changed_for_who_wants_nothing_changed() {
+    let rows = [
+        ("on", Wish::None, true),
+        ("on", Wish::Off, false),
+        ("observe", Wish::None, false),
+        ("off", Wish::None, false),
+    ];
+    for (mode, wish, edited) in rows {
+        let store = Arc::new(Troubled::default());
+        let file = format!("[window]\ndefault = 4000\n[policy]\nmode = \"{mode}\"\n");
+        let views = views(store.clone(), &file).await;
+        store.set(DOWN);
+        let sent = prepared(&views, asked("m", &session(), wish)).await;
+        assert_eq!(sent.view.edited, edited, "{mode}");
+    }
+}
+
 #[tokio::test]
 async fn a_commit_that_was_too_slow_and_came_about_changes_no_view_afterwards() {
     let store = Arc::new(Troubled::default());

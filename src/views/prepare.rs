@@ -175,7 +175,9 @@ impl Views {
         let recognised = Arc::new(recognised);
         let mut prepared = self.take_over(recognised, None, asked, begun).await?;
         prepared.remembers &= lost;
-        if !asked.counts && !self.fits(&prepared) {
+        // Who wants nothing changed gets it refused, as without us.
+        let may = self.config.policy.mode == Mode::On && asked.wish != Wish::Off;
+        if may && !asked.counts && !self.fits(&prepared) {
             self.reduce_once(&mut prepared).await;
         }
         Ok(Verdict::Send(Box::new(prepared)))

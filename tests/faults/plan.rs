@@ -133,11 +133,7 @@ impl Plan {
         if rng.u8(0..12) == 0 {
             plan.mode = ["off", "observe"][rng.usize(0..2)];
             let policy = format!("[policy]\nmode = \"{}\"", plan.mode);
-            // Without the store, what does not fit its window is cut down for that one
-            // request, whatever the mode; here all of it fits.
-            let (small, large) = (format!("window = {WINDOW}"), "window = 200000");
-            let file = plan.file.replace("[policy]", &policy);
-            plan.file = file.replace(&small, large);
+            plan.file = plan.file.replace("[policy]", &policy);
         }
         plan
     }
