@@ -378,7 +378,8 @@ fn written(fault: &Fault) -> String {
     }
 }
 
-/// The content of a reply that came whole.
+/// The content of a reply that came whole. One that says nothing at all, which the
+/// API gives where the limit of tokens ends it at once, cannot be sent back to it.
 fn reply(body: &[u8], streams: bool) -> Option<Value> {
     let text = std::str::from_utf8(body).ok()?;
     let message = if streams {
@@ -386,5 +387,7 @@ fn reply(body: &[u8], streams: bool) -> Option<Value> {
     } else {
         serde_json::from_str(text).ok()?
     };
-    Some(message["content"].clone())
+    let content = message["content"].clone();
+    let says = content.as_array().is_none_or(|blocks| !blocks.is_empty());
+    says.then_some(content)
 }
