@@ -189,7 +189,8 @@ impl<'a> Judge<'a> {
                     Outcome::Refused { message, .. } => is_bound(message),
                     _ => false,
                 };
-                if entries.copied().any(|entry| shows(&entry)) {
+                // A refusal that was lost on its way has taught nobody.
+                if !self.is_broken(attempt) && entries.copied().any(|entry| shows(&entry)) {
                     let known = self.learned.entry((agent.owner, attempt.model));
                     let known = known.or_insert(u64::MAX);
                     *known = attempt.ended.min(*known);
