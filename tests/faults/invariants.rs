@@ -165,7 +165,8 @@ impl<'a> Judge<'a> {
             }
             self.tally.corrected += 1;
             let account = (agent.owner, attempt.model);
-            let is_first = self.learned.get(&account) >= Some(&attempt.begun);
+            let known = self.learned.get(&account);
+            let is_first = known.is_none_or(|known| *known >= attempt.begun);
             // What one proxy has learned, or sent last, the other one may not know
             // yet: it reads what is promised to be durable, and that is the overlay.
             let unknown = is_first || self.replicas > 1 || self.forgot(agent, attempt);
