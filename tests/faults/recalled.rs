@@ -52,8 +52,10 @@ pub fn check(world: &World, agents: &[Agent], entries: &[Entry]) -> (usize, Vec<
                 if exact.is_ok() || !world.has_forgotten() {
                     return exact;
                 }
-                // Where it was lost how far a conversation had come, two forks of it
-                // may be put away as one, and a message be told as the other has it.
+                // A known weakness: where it is not known how far a conversation had
+                // come, two forks of it may be put away as one, because only the
+                // session's name is left to go by, and a message be told as the other
+                // fork has it.
                 let mut all = vec![history(attempt)];
                 all.extend(agent.log.iter().map(history));
                 compare(&told, what, &all).or_else(|wrong| match what {
