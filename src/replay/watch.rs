@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(needs[2].places, [(3, 0)]);
     }
 
-    /// `/work/f1` is not in view because `/work/f1.txt` is.
+    /// `src/main` is not in view because `src/main.rs` is.
     #[test]
     fn a_part_of_a_longer_word_is_another_thing() {
         for (summary, in_view) in [

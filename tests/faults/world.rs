@@ -179,11 +179,10 @@ impl World {
         self.plan.mode != "on"
     }
 
-    /// Whether anything was lost that was to be remembered, or one proxy may not
-    /// have heard of it from the other.
+    /// Whether anything was lost that was to be remembered.
     pub fn has_forgotten(&self) -> bool {
         let mut troubles = [Trouble::Store, Trouble::Forgotten].into_iter();
-        self.plan.replicas > 1 || troubles.any(|trouble| self.moments.had(trouble, 0, u64::MAX))
+        troubles.any(|trouble| self.moments.had(trouble, 0, u64::MAX))
     }
 
     /// Puts proxies where there are none.

@@ -194,20 +194,25 @@ fn what_is_logged_goes_to_a_file_that_is_named() {
     );
 }
 
-/// A wrong key and an API that is not there look alike to the sums, and need
-/// other remedies than a variable that nobody reads.
-#[test]
-fn requests_that_came_to_nothing_are_told_by_how_they_ended() {
-    let world = World::new();
-    std::fs::write(world.path().join("talk.py"), TALK).unwrap();
-    let upstream = Simulated::start(Options {
+/// An API that knows one key.
+fn with_key() -> Simulated {
+    Simulated::start(Options {
         keys: vec![Key {
             credential: KEY.to_owned(),
             organization: "org_clients".to_owned(),
             workspace: "wrkspc_clients".to_owned(),
         }],
         ..Options::default()
-    });
+    })
+}
+
+/// A wrong key and an API that is not there look alike to the sums, and need
+/// other remedies than a variable that nobody reads.
+#[test]
+fn requests_that_came_to_nothing_are_told_by_how_they_ended() {
+    let world = World::new();
+    std::fs::write(world.path().join("talk.py"), TALK).unwrap();
+    let upstream = with_key();
     let url = upstream.sim.url();
     let models = format!("curl -s -H 'x-api-key: {KEY}' $ANTHROPIC_BASE_URL/v1/models");
     let talk = "python3 talk.py 1";
@@ -379,14 +384,7 @@ fn the_proxy_ends_with_the_command() {
 /// The official SDKs, as anybody would run them.
 fn behind(sdk: &Sdk) {
     let world = World::new();
-    let upstream = Simulated::start(Options {
-        keys: vec![Key {
-            credential: KEY.to_owned(),
-            organization: "org_clients".to_owned(),
-            workspace: "wrkspc_clients".to_owned(),
-        }],
-        ..Options::default()
-    });
+    let upstream = with_key();
     let url = upstream.sim.url();
     let data = world.path().join("data");
     let before = [

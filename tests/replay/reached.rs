@@ -24,10 +24,10 @@ fn result(id: usize, content: &str) -> Value {
 /// its end.
 fn session(first: &str, last: &Value) -> Session {
     let mut messages = vec![json!({"role": "user", "content": "Work on the project."})];
-    messages.push(call(0, &json!({"file_path": "/work/first.txt"})));
+    messages.push(call(0, &json!({"file_path": "/app/first.txt"})));
     messages.push(result(0, first));
     for at in 1..=40 {
-        messages.push(call(at, &json!({"file_path": format!("/work/f{at}.txt")})));
+        messages.push(call(at, &json!({"file_path": format!("/app/f{at}.txt")})));
         messages.push(result(at, &format!("body of max_pool_{at} ").repeat(400)));
     }
     messages.push(last.clone());

@@ -1,7 +1,6 @@
 //! How long a long recording takes. A usual run plays a short one and only tells;
 //! with `LONGHAUL_REPLAY=all` and a release build, 650 messages of more than
-//! 760,000 tokens may take what two cores do in ten seconds, both ways together,
-//! in processor time: whatever else the machine does, that is what they take of it.
+//! 760,000 tokens may take ten seconds on the clock, both ways together.
 
 use std::time::Instant;
 
@@ -38,13 +37,12 @@ fn a_long_recording_is_played_in_seconds() {
     let took = taken()
         .zip(before)
         .map_or(0.0, |(after, before)| after - before);
+    let clock = begun.elapsed().as_secs_f64();
     println!(
-        "replay: {} messages, {} tokens, both ways: {took:.1} s of processor time, {:.1} s on the clock",
-        told[0].messages,
-        told[0].alone.0.peak,
-        begun.elapsed().as_secs_f64()
+        "replay: {} messages, {} tokens, both ways: {took:.1} s of processor time, {clock:.1} s on the clock",
+        told[0].messages, told[0].alone.0.peak,
     );
     assert!(told[0].with[0].0.with.completed);
     let is_fair = everything && !cfg!(debug_assertions);
-    assert!(!is_fair || took < 20.0, "{took:.1} s");
+    assert!(!is_fair || clock < 10.0, "{clock:.1} s");
 }
