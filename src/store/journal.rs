@@ -23,6 +23,8 @@ pub(super) mod words;
 
 pub use scope::{Scope, Stretch, scope, scope_of_session};
 
+use std::cmp::Reverse;
+
 use super::{Answer, Moment};
 use crate::engine::ids::{BlobId, ChainHash, LineageId, Reference};
 pub use crate::engine::recall::entry::{Entry, EntryKind, Text};
@@ -41,14 +43,29 @@ pub struct Trace {
     /// Places it has come through since, the oldest first, where the journal may
     /// not have heard of it.
     pub through: Vec<(ChainHash, u32)>,
+    /// Older places of its history: where the journal has not heard of the
+    /// others, it left one of these.
+    pub behind: Vec<(ChainHash, u32)>,
     /// The place it has reached, and its messages.
     pub here: (ChainHash, u32),
 }
 
 impl Trace {
     /// The places before the one it has reached, the newest first.
-    pub fn before(&self) -> impl Iterator<Item = (ChainHash, u32)> {
-        self.through.iter().rev().copied().chain(self.from)
+    pub fn before(&self) -> Vec<(ChainHash, u32)> {
+        let told = self.through.iter().rev().copied().chain(self.from);
+        let mut before: Vec<_> = told.chain(self.behind.iter().copied()).collect();
+        before.sort_by_key(|(_, messages)| Reverse(*messages));
+        before.dedup();
+        before
+    }
+
+    /// It goes on from where another one has come to.
+    pub fn goes_on_from(&mut self, other: &Self) {
+        self.from = other.from;
+        if other.behind.len() > self.behind.len() {
+            self.behind.clone_from(&other.behind);
+        }
     }
 }
 

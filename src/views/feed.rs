@@ -57,7 +57,7 @@ impl Item {
             through.append(&mut next.trace.through);
         }
         next.trace.through = through;
-        next.trace.from = self.trace.from;
+        next.trace.goes_on_from(&self.trace);
         self.trace = next.trace;
         self.entries.append(&mut next.entries);
         self.at = next.at;
@@ -116,7 +116,8 @@ impl Feed {
     /// Takes entries of a conversation; none at all still tell how far it has
     /// come. Never waits.
     pub fn push(&self, trace: Trace, entries: Vec<Entry>, at: Moment) {
-        let size = entries.iter().map(bytes).sum::<usize>() + 200;
+        let places = trace.behind.len() * 40;
+        let size = entries.iter().map(bytes).sum::<usize>() + places + 200;
         let mut waiting = self.waiting();
         waiting.size += size;
         let item = Item {
@@ -212,7 +213,7 @@ impl Feed {
             };
             let places = held.through.iter().copied().chain(trace.from);
             trace.through.splice(..0, places);
-            trace.from = held.from;
+            trace.goes_on_from(held);
         }
     }
 

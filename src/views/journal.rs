@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::archived::{Home, Known};
 use super::prepare::Prepared;
+use super::recognise::Recognised;
 use super::{Fault, LARGE, Views};
 use crate::compactor::errand::Finished;
 use crate::config::RecallMcp;
@@ -25,6 +26,9 @@ use crate::engine::recall::telling::{Telling, tools};
 use crate::engine::reduce::Evicted;
 use crate::engine::stub::blob_id;
 use crate::store::journal::{Archive, Kept, Promise, Trace};
+
+/// The most places that a history is looked for at.
+const BEHIND: usize = 1_024;
 
 /// The tools, where the operator says that every model has them.
 const RECALL: &str = "the longhaul tool recall";
@@ -165,6 +169,7 @@ impl Views {
             label: prepared.label.clone(),
             from: from.map(|(messages, hash)| (hash, count(messages))),
             through: Vec::new(),
+            behind: behind(recognised),
             here: (recognised.last()?, count(recognised.len())),
         })
     }
@@ -298,6 +303,16 @@ fn note(fact: &Fact) -> Note<'_> {
         path: fact.path.as_deref().unwrap_or_default(),
         text: &fact.text,
     }
+}
+
+/// The places that are known before the end of a history, the newest first: what
+/// came before this process had a word of it is mostly not among them, and need
+/// not be.
+fn behind(recognised: &Recognised) -> Vec<(ChainHash, u32)> {
+    let (_, hashes) = recognised.hashes();
+    let newest = hashes.iter().rev().copied();
+    let places = newest.zip((0..=count(recognised.len())).rev());
+    places.skip(1).take(BEHIND).collect()
 }
 
 fn promise(gone: &Evicted) -> Promise {

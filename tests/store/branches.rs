@@ -18,7 +18,8 @@ over_every_store! {
     a_place_it_has_been_at_belongs_to_it
     it_forks_where_it_leaves_an_older_place
     two_that_leave_one_place_are_two
-    a_lost_feed_is_made_up_for_by_the_name_of_the_session
+    a_lost_feed_is_made_up_for_by_older_places
+    the_name_of_a_session_is_no_place_in_it
     a_place_that_nobody_knew_is_known_afterwards
     a_rewound_session_without_a_place_begins_anew
     a_name_that_is_taken_gives_way_to_others
@@ -107,10 +108,27 @@ async fn two_that_leave_one_place_are_two(store: &dyn Store) {
     }
 }
 
-async fn a_lost_feed_is_made_up_for_by_the_name_of_the_session(store: &dyn Store) {
+async fn a_lost_feed_is_made_up_for_by_older_places(store: &dyn Store) {
     arrive(store, &trace(1, None, 3), 10).await;
-    let grown = arrive(store, &trace(1, Some(7), 9), 20).await;
+    let behind = |places: &[u32]| Trace {
+        behind: places.iter().map(|at| place(1, *at)).collect(),
+        ..trace(1, Some(7), 9)
+    };
+    let grown = arrive(store, &behind(&[8, 6, 3, 1]), 20).await;
     assert_eq!((grown.id, grown.messages), (lineage(1), 9));
+    let mut left = fork(1, 1, 6, 12);
+    left.here = place(2, 12);
+    left.behind = vec![place(2, 11), place(1, 7), place(1, 3)];
+    let left = arrive(store, &left, 30).await;
+    assert_eq!(left.parent, Some((lineage(1), 7)));
+}
+
+/// Who has the same name and nothing else in common may have gone another way.
+async fn the_name_of_a_session_is_no_place_in_it(store: &dyn Store) {
+    arrive(store, &trace(1, None, 3), 10).await;
+    let other = arrive(store, &trace(1, Some(7), 9), 20).await;
+    assert_eq!((other.lineage, other.parent), (lineage(1), None));
+    assert_ne!(other.id, lineage(1));
 }
 
 async fn a_place_that_nobody_knew_is_known_afterwards(store: &dyn Store) {

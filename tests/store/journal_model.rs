@@ -13,9 +13,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::cluster::Cluster;
-use crate::journal_support::{
-    entry, kept, place, reference, seen_from, session, tenant, trace as story,
-};
+use crate::journal_support::{entry, kept, place, reference, seen_from, session, tenant};
 use crate::support::{EVERYTHING, at, blob, body, lineage, sound};
 
 #[derive(Debug, Clone)]
@@ -31,17 +29,25 @@ enum Operation {
 
 /// Few of everything, so that operations meet.
 fn any_trace() -> impl Strategy<Value = Trace> {
-    let from = option::weighted(0.7, (0..3_u64, 0..8_u32));
     let names = (0..3_u64, 0..2_u64, option::of("[a-c\0]{0,3}"));
-    (from, (0..3_u64, 0..8_u32), names).prop_map(|(from, (of, here), names)| {
+    let from = option::weighted(0.7, (0..3_u64, 0..8_u32));
+    let places = || vec((0..3_u64, 0..8_u32), 0..3);
+    let before = (from, places(), places());
+    (before, (0..3_u64, 0..8_u32), names).prop_map(|(before, (of, here), names)| {
         let (session, owner, label) = names;
+        let place = |(of, messages): (u64, u32)| place(of + owner * 10, messages);
+        // A history is longer than its beginnings.
+        let is_before = |(_, messages): &(u64, u32)| *messages < here;
+        let shorter = |places: Vec<_>| places.into_iter().filter(is_before).map(place).collect();
+        let (from, through, behind) = before;
         Trace {
             tenant: tenant(owner),
             lineage: lineage(session),
             label,
-            from: from.map(|(of, messages)| place(of + owner * 10, messages)),
-            here: place(of + owner * 10, here),
-            ..story(0, None, 0)
+            from: from.filter(is_before).map(place),
+            through: shorter(through),
+            behind: shorter(behind),
+            here: place((of, here)),
         }
     })
 }

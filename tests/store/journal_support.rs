@@ -31,6 +31,7 @@ pub fn trace(story: u64, from: Option<u32>, here: u32) -> Trace {
         label: None,
         from: from.map(|messages| place(story, messages)),
         through: Vec::new(),
+        behind: Vec::new(),
         here: place(story, here),
     }
 }

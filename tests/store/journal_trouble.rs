@@ -11,7 +11,7 @@ use longhaul::store::journal::{Listing, Trace, scope_of_session};
 use longhaul::store::{Moment, Report, Store, StoreError, sqlite};
 
 use crate::journal_support::{
-    append, archive, arrive, branch, entry, fork, messages, search, texts, trace, whole,
+    append, archive, arrive, branch, entry, fork, messages, place, search, texts, trace, whole,
 };
 use crate::killed::kill_after;
 use crate::support::{blob, body, files, in_files, in_memory, lineage, number, open, raw, sound};
@@ -285,7 +285,8 @@ async fn helper_that_fills_the_disk() {
     let mut last = 0;
     for number in 0..5_000_u32 {
         let words = format!("word w{number} ") + &"text ".repeat(200);
-        let here = trace(1, (number > 0).then_some(number), number + 1);
+        let mut here = trace(1, (number > 0).then_some(number), number + 1);
+        here.behind = (1..=number).rev().take(20).map(|at| place(1, at)).collect();
         let mut next = entry(number, words.trim());
         next.terms.dedup();
         let began = Instant::now();

@@ -39,10 +39,10 @@ impl Deed {
             Self::Learn(key, value) => key.len() + value.len() + 100,
             Self::Record(marks) => marks.iter().map(|mark| mark.figures.len() + 1_000).sum(),
             Self::Archive(kept) => {
-                let (_, archive, _) = kept.as_ref();
+                let (trace, archive, _) = kept.as_ref();
                 let blobs = archive.blobs.iter().map(|(_, body)| body.len() + 100);
                 let messages = archive.messages.iter().map(|kept| kept.parts.len() + 100);
-                blobs.chain(messages).sum()
+                blobs.chain(messages).sum::<usize>() + trace.behind.len() * 40
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Where a conversation belongs in the tree of branches, as a pure rule.
 //!
 //! Every home of the journal looks up the same few things and lets this decide,
-//! so that all of them grow the same tree. What is known by its chain is
-//! certain; a session's name only helps where the chain was lost, and never
-//! across tenants.
+//! so that all of them grow the same tree. Only its chain tells where a
+//! conversation belongs, and never across tenants. A session's name would not:
+//! two that went different ways may have the same one.
 
 use super::{Branch, Trace};
 use crate::engine::ids::LineageId;
@@ -23,12 +23,9 @@ pub const SLACK: u64 = 512;
 pub struct Found {
     /// The branch that has been at its place.
     pub here: Option<Branch>,
-    /// The branch that has been at the place it grew from, and the messages
-    /// there.
+    /// The branch that has been at the newest known place before that, and the
+    /// messages there.
     pub from: Option<(Branch, u32)>,
-    /// The branch of that name in this tenant, or the one of that session which
-    /// was seen last.
-    pub session: Option<Branch>,
 }
 
 /// Where a conversation belongs.
@@ -57,12 +54,7 @@ pub fn belongs(trace: &Trace, found: Found) -> Belongs {
         }
         return Belongs::Begins(Some((branch.id, at.min(messages))));
     }
-    // What was told of it in between was lost.
-    let session = found.session.filter(ours);
-    match session.filter(|branch| branch.messages <= messages) {
-        Some(branch) => Belongs::Grows(branch),
-        None => Belongs::Begins(None),
-    }
+    Belongs::Begins(None)
 }
 
 /// The names that a new branch may have: the first that is free.
@@ -133,6 +125,7 @@ mod tests {
             label: None,
             from: None,
             through: Vec::new(),
+            behind: Vec::new(),
             here: (chain(here.0), here.1),
         }
     }
@@ -146,39 +139,25 @@ mod tests {
 
     #[test]
     fn a_conversation_belongs_to_whoever_has_been_there_then_to_what_it_grew_from() {
-        let (one, two, three) = (branch(1, 0, 8), branch(2, 0, 4), branch(3, 0, 3));
+        let (one, two) = (branch(1, 0, 8), branch(2, 0, 4));
         let foreign = branch(4, 7, 2);
         let mut other = branch(5, 0, 4);
         other.lineage = LineageId::from_bytes([5; 16]);
         let fork = |branch: &Branch, common| Belongs::Begins(Some((branch.id, common)));
-        let grows = |branch: &Branch| Belongs::Grows(branch.clone());
         let rows = [
-            (
-                Some(&one),
-                Some((&two, 4)),
-                Some(&three),
-                Belongs::There(one.clone()),
-            ),
-            (None, Some((&two, 4)), Some(&three), grows(&two)),
-            (None, Some((&two, 3)), Some(&three), fork(&two, 3)),
-            (None, Some((&one, 8)), Some(&three), fork(&one, 6)),
-            (None, Some((&other, 4)), Some(&three), fork(&other, 4)),
-            (Some(&other), None, None, Belongs::There(other.clone())),
-            (None, None, Some(&three), grows(&three)),
-            (None, None, Some(&one), Belongs::Begins(None)),
-            (
-                Some(&foreign),
-                Some((&foreign, 2)),
-                Some(&foreign),
-                Belongs::Begins(None),
-            ),
-            (None, None, None, Belongs::Begins(None)),
+            (Some(&one), Some((&two, 4)), Belongs::There(one.clone())),
+            (None, Some((&two, 4)), Belongs::Grows(two.clone())),
+            (None, Some((&two, 3)), fork(&two, 3)),
+            (None, Some((&one, 8)), fork(&one, 6)),
+            (None, Some((&other, 4)), fork(&other, 4)),
+            (Some(&other), None, Belongs::There(other.clone())),
+            (Some(&foreign), Some((&foreign, 2)), Belongs::Begins(None)),
+            (None, None, Belongs::Begins(None)),
         ];
-        for (here, from, session, expected) in rows {
+        for (here, from, expected) in rows {
             let found = Found {
                 here: here.cloned(),
                 from: from.map(|(branch, at)| (branch.clone(), at)),
-                session: session.cloned(),
             };
             assert_eq!(belongs(&trace((5, 6)), found), expected);
         }

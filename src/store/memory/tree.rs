@@ -79,11 +79,9 @@ impl Tree {
             here: place(trace.here).map(|(branch, _)| branch),
             from: trace
                 .before()
+                .into_iter()
                 .filter_map(place)
                 .find(|(branch, _)| branch.tenant == trace.tenant),
-            session: self
-                .session(trace.lineage, |branch| branch.tenant == trace.tenant)
-                .cloned(),
         };
         let (id, moved) = match growth::belongs(trace, found) {
             Belongs::There(branch) => (branch.id, false),
@@ -132,15 +130,11 @@ impl Tree {
     }
 
     /// The branch of that name, or the one of that session which was seen last.
-    pub(super) fn session(
-        &self,
-        lineage: LineageId,
-        wanted: impl Fn(&Branch) -> bool,
-    ) -> Option<&Branch> {
+    pub(super) fn session(&self, lineage: LineageId) -> Option<&Branch> {
         let alive = self.branches.values().filter(|held| !held.forgotten);
         alive
             .map(|held| &held.branch)
-            .filter(|branch| branch.lineage == lineage && wanted(branch))
+            .filter(|branch| branch.lineage == lineage)
             .max_by_key(|branch| (branch.id == lineage, branch.seen_at, Reverse(branch.id)))
     }
 

@@ -102,6 +102,7 @@ pub async fn put(store: &dyn Store, tenant: &str, messages: &[Value], at: i64) -
         label: Some(format!("label-{at}")),
         from: None,
         through: Vec::new(),
+        behind: Vec::new(),
         here: (seed, count),
     };
     let name = |range: std::ops::Range<usize>| stub::blob_id(tenant, &bytes[range]);

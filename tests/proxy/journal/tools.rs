@@ -163,6 +163,7 @@ fn a_wish_is_carried_out_with_the_next_request() {
         label: None,
         from: None,
         through: Vec::new(),
+        behind: Vec::new(),
         here: (ChainHash::from_bytes([2; 32]), 4),
     };
     let archive = Archive {

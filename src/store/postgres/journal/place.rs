@@ -114,32 +114,26 @@ struct Known {
     chosen: String,
 }
 
-/// By the places that a conversation has been at.
+/// By the newest known of the places that a conversation has been at.
 fn by_chain(trace: &Trace) -> Known {
     let (here, messages) = (bytes(trace.here.0.as_bytes()), trace.here.1);
     let tenant = bytes(trace.tenant.as_bytes());
     let lineage = bytes(trace.lineage.as_bytes());
-    let at = |place: &str| {
-        format!(
-            "SELECT b.number FROM longhaul.places p JOIN longhaul.branches b \
-             ON b.number = p.branch WHERE p.chain = {place} AND b.tenant = {tenant} \
-             AND b.id IS NOT NULL"
-        )
-    };
-    let mut chosen = format!("({})", at(&here));
-    let mut places = here.clone();
-    for (from, _) in trace.before() {
-        let from = bytes(from.as_bytes());
-        places = format!("{places}, {from}");
-        chosen = format!(
-            "coalesce({chosen}, ({} AND b.messages = p.messages AND p.messages <= {messages} \
-             AND b.lineage = {lineage}))",
-            at(&from)
-        );
-    }
+    let before = trace.before().into_iter();
+    let before = before.map(|(chain, _)| bytes(chain.as_bytes()));
+    let places: Vec<String> = std::iter::once(here.clone()).chain(before).collect();
+    let places = places.join(", ");
     Known {
         candidates: format!("SELECT branch FROM longhaul.places WHERE chain IN ({places})"),
-        chosen: format!("SELECT {chosen}"),
+        chosen: format!(
+            "SELECT number FROM (SELECT b.number, p.chain = {here} OR \
+             (b.messages = p.messages AND p.messages <= {messages} AND b.lineage = {lineage}) \
+             AS goes_on FROM unnest(ARRAY[{places}]) WITH ORDINALITY AS been (chain, rank) \
+             JOIN longhaul.places p ON p.chain = been.chain \
+             JOIN longhaul.branches b ON b.number = p.branch \
+             WHERE b.tenant = {tenant} AND b.id IS NOT NULL ORDER BY been.rank LIMIT 1) AS newest \
+             WHERE goes_on"
+        ),
     }
 }
 

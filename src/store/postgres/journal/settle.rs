@@ -45,8 +45,8 @@ async fn decide(connection: &mut PgConnection, trace: &Trace, now: Moment) -> Re
         let (_, held, messages) = found.swap_remove(at);
         Some((held, messages))
     };
-    let (here, from, session) = (take(0), take(1), take(2));
-    let candidates = [&here, &from, &session].map(|held| {
+    let (here, from) = (take(0), take(1));
+    let candidates = [&here, &from].map(|held| {
         let held = held.as_ref();
         held.map(|(held, _)| (held.branch.id, held.number))
     });
@@ -59,7 +59,6 @@ async fn decide(connection: &mut PgConnection, trace: &Trace, now: Moment) -> Re
     let found = Found {
         here: here.map(|(held, _)| held.branch),
         from: from.map(|(held, messages)| (held.branch, messages)),
-        session: session.map(|(held, _)| held.branch),
     };
     match growth::belongs(trace, found) {
         Belongs::There(branch) | Belongs::Grows(branch) => known(branch.id),
@@ -71,17 +70,16 @@ async fn decide(connection: &mut PgConnection, trace: &Trace, now: Moment) -> Re
     .ok_or(Trouble::Sql(sqlx::Error::RowNotFound))
 }
 
-/// The branches that have been at its places, and the one of its session: which
-/// of them it is, and the messages at the place.
+/// The branches that have been at its place and at the newest known one before:
+/// which of them it is, and the messages there.
 async fn look(
     connection: &mut PgConnection,
     trace: &Trace,
 ) -> Result<Vec<(i64, Numbered, u32)>, Trouble> {
     let tenant = bytes(trace.tenant.as_bytes());
-    let lineage = bytes(trace.lineage.as_bytes());
     let here = bytes(trace.here.0.as_bytes());
-    let before = trace.before().map(|(chain, _)| bytes(chain.as_bytes()));
-    let before: Vec<String> = before.chain(["NULL".to_owned()]).collect();
+    let before = trace.before().into_iter();
+    let before: Vec<String> = before.map(|(chain, _)| bytes(chain.as_bytes())).collect();
     let before = before.join(", ");
     let mut both = [trace.tenant.as_bytes().as_slice(), trace.lineage.as_bytes()].concat();
     both.extend_from_slice(b"branch");
@@ -89,7 +87,7 @@ async fn look(
     let sql = format!(
         "SELECT pg_is_in_recovery() FROM pg_advisory_xact_lock({}); \
          SELECT false FROM longhaul.branches WHERE number IN (SELECT branch FROM longhaul.places \
-         WHERE chain IN ({here}, {before})) ORDER BY number FOR UPDATE",
+         WHERE chain = ANY (ARRAY[{before}]::bytea[] || {here})) ORDER BY number FOR UPDATE",
         number(lock)
     );
     for row in fetch(connection, sql).await? {
@@ -101,15 +99,12 @@ async fn look(
         "SELECT {BRANCHES}, 0::bigint, p.messages FROM longhaul.places p JOIN longhaul.branches b \
          ON b.number = p.branch LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
          WHERE p.chain = {here} AND b.id IS NOT NULL \
-         UNION ALL (SELECT {BRANCHES}, 1, p.messages FROM longhaul.places p \
+         UNION ALL (SELECT {BRANCHES}, 1, p.messages \
+         FROM unnest(ARRAY[{before}]::bytea[]) WITH ORDINALITY AS before (chain, rank) \
+         JOIN longhaul.places p ON p.chain = before.chain \
          JOIN longhaul.branches b ON b.number = p.branch \
          LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
-         WHERE p.chain IN ({before}) AND b.id IS NOT NULL AND b.tenant = {tenant} \
-         ORDER BY p.messages DESC LIMIT 1) \
-         UNION ALL (SELECT {BRANCHES}, 2, 0 FROM longhaul.branches b \
-         LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
-         WHERE b.lineage = {lineage} AND b.tenant = {tenant} AND NOT b.forgotten \
-         AND b.id IS NOT NULL ORDER BY b.id = {lineage} DESC, b.seen_at DESC, b.id LIMIT 1)"
+         WHERE b.id IS NOT NULL AND b.tenant = {tenant} ORDER BY before.rank LIMIT 1)"
     );
     let read = |row: &PgRow| {
         let messages: i64 = row.try_get(11)?;

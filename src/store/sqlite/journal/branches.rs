@@ -29,12 +29,6 @@ const AT: &str = select_branches!(
     "JOIN places ON places.branch = b.number WHERE places.chain = ?1 AND b.id IS NOT NULL"
 );
 
-const OF_SESSION: &str = select_branches!(
-    "",
-    "WHERE b.lineage = ?1 AND b.tenant = ?2 AND b.forgotten = 0 AND b.id IS NOT NULL \
-     ORDER BY b.id = ?1 DESC, b.seen_at DESC, b.id LIMIT 1"
-);
-
 const NAMED: &str = select_branches!(
     "",
     "WHERE b.id = ?1 OR (b.lineage = ?1 AND b.forgotten = 0 AND b.id IS NOT NULL) \
@@ -114,15 +108,9 @@ pub(super) async fn settle(
             }
         }
     }
-    let session = if here.iter().chain(&from).any(ours) {
-        None
-    } else {
-        session(connection, trace).await?
-    };
     let candidates = [
         here.as_ref().map(|(found, _)| found.clone()),
         from.as_ref().map(|(found, _)| found.clone()),
-        session.clone(),
     ];
     let known = |id: LineageId| {
         let mut known = candidates.iter().flatten();
@@ -131,7 +119,6 @@ pub(super) async fn settle(
     let found = Found {
         here: here.map(|(found, _)| found.branch),
         from: from.map(|(found, messages)| (found.branch, messages)),
-        session: session.map(|found| found.branch),
     };
     let (settled, moved) = match growth::belongs(trace, found) {
         Belongs::There(branch) => (known(branch.id), false),
@@ -168,18 +155,6 @@ async fn at(
         .await?;
     row.map(|row| Ok((branch(&row)?, row.try_get(10)?)))
         .transpose()
-}
-
-async fn session(
-    connection: &mut SqliteConnection,
-    trace: &Trace,
-) -> Result<Option<Numbered>, Error> {
-    let row = sqlx::query(OF_SESSION)
-        .bind(trace.lineage.as_bytes().as_slice())
-        .bind(trace.tenant.as_bytes().as_slice())
-        .fetch_optional(connection)
-        .await?;
-    row.as_ref().map(branch).transpose()
 }
 
 /// Makes a new branch, under the first of its names that is free.
