@@ -57,6 +57,8 @@ mod plan;
 mod recalled;
 #[path = "faults/relay.rs"]
 mod relay;
+#[path = "faults/story.rs"]
+mod story;
 #[path = "faults/world.rs"]
 mod world;
 

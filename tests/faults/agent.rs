@@ -309,7 +309,7 @@ impl Agent {
         let request = [head.as_bytes(), &own].concat();
         world.before_request();
         let begun = world.moments.now();
-        let (seen, took) = timed(|| send(world.address(), &request, fault.as_ref(), manner));
+        let (seen, took) = timed(|| send(world.address, &request, fault.as_ref(), manner));
         Attempt {
             tag,
             branch: self.branch,

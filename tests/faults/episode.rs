@@ -7,6 +7,7 @@ use crate::agent::Agent;
 use crate::invariants::{Judge, Tally};
 use crate::plan::Plan;
 use crate::recalled;
+use crate::story::story;
 use crate::world::World;
 
 /// Lives through a seed; what was seen, and what is wrong.
@@ -44,10 +45,18 @@ pub fn live(seed: u64) -> (Tally, Vec<String>) {
     }
     judge.summaries(&entries);
     judge.files(world.folder());
-    let (mut tally, mut wrong) = (judge.tally, judge.wrong);
     let (references, lost) = recalled::check(&world, &agents, &entries);
-    tally.references = references;
-    wrong.extend(lost);
+    judge.tally.references = references;
+    for (number, (tag, mut told)) in lost.into_iter().enumerate() {
+        let first = agents.iter().filter(|_| number == 0);
+        for agent in first {
+            if let Some(attempt) = agent.log.iter().find(|held| held.tag == tag) {
+                told.push_str(&story(&judge, agent, attempt));
+            }
+        }
+        judge.wrong.push(told);
+    }
+    let (tally, mut wrong) = (judge.tally, judge.wrong);
     if panics.load(Ordering::SeqCst) > before {
         wrong.push("a worker panicked".to_owned());
     }

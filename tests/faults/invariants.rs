@@ -16,6 +16,7 @@ use crate::attempt::Attempt;
 use crate::grown::grown;
 use crate::look::{bare, explain};
 use crate::moments::{Moments, Trouble};
+use crate::story::story;
 use crate::support::http::Message;
 use crate::world::{LOG, World};
 
@@ -106,37 +107,52 @@ impl<'a> Judge<'a> {
         self.wrong.push(story.chars().take(LONGEST).collect());
     }
 
-    /// Every request of an agent.
+    /// Every request of an agent; the first violation is told with its story.
     pub fn agent(&mut self, agent: &'a Agent) {
         let mut lasts: HashMap<usize, Last<'a>> = HashMap::new();
+        let fine = self.wrong.len();
         for attempt in &agent.log {
-            self.tally.requests += 1;
-            self.tally.answered += usize::from(attempt.is_good());
-            let passed = attempt.compaction().is_some_and(|pass| pass != "none");
-            self.tally.passes += usize::from(passed);
-            let entries = self.entries.get(attempt.tag.as_str());
-            let entries: Vec<&'a Entry> = entries.cloned().unwrap_or_default();
-            self.outcome(attempt, &entries);
-            self.owner(agent, attempt, &entries);
-            if self.quiet {
-                self.untouched(attempt, &entries);
-                continue;
+            let before = self.wrong.len();
+            self.request(agent, attempt, &mut lasts);
+            if before == fine && self.wrong.len() > fine {
+                let story = story(self, agent, attempt);
+                self.wrong[fine].push_str(&story);
             }
-            let inherited = lasts.get(&attempt.branch).or(lasts.get(&0)).cloned();
-            let inherited = inherited.filter(|_| !attempt.anew);
-            if attempt.counts {
-                // What is counted is what would be sent, and nothing comes of it.
-                self.view(attempt, &entries, inherited);
-                continue;
-            }
-            self.refusals(agent, attempt, &entries);
-            if attempt.anew {
-                lasts.remove(&attempt.branch);
-            }
-            if let Some(mut last) = self.view(attempt, &entries, inherited) {
-                last.unsure |= attempt.compaction().is_none();
-                lasts.insert(attempt.branch, last);
-            }
+        }
+    }
+
+    fn request(
+        &mut self,
+        agent: &Agent,
+        attempt: &'a Attempt,
+        lasts: &mut HashMap<usize, Last<'a>>,
+    ) {
+        self.tally.requests += 1;
+        self.tally.answered += usize::from(attempt.is_good());
+        let passed = attempt.compaction().is_some_and(|pass| pass != "none");
+        self.tally.passes += usize::from(passed);
+        let entries = self.entries.get(attempt.tag.as_str());
+        let entries: Vec<&'a Entry> = entries.cloned().unwrap_or_default();
+        self.outcome(attempt, &entries);
+        self.owner(agent, attempt, &entries);
+        if self.quiet {
+            self.untouched(attempt, &entries);
+            return;
+        }
+        let inherited = lasts.get(&attempt.branch).or(lasts.get(&0)).cloned();
+        let inherited = inherited.filter(|_| !attempt.anew);
+        if attempt.counts {
+            // What is counted is what would be sent, and nothing comes of it.
+            self.view(attempt, &entries, inherited);
+            return;
+        }
+        self.refusals(agent, attempt, &entries);
+        if attempt.anew {
+            lasts.remove(&attempt.branch);
+        }
+        if let Some(mut last) = self.view(attempt, &entries, inherited) {
+            last.unsure |= attempt.compaction().is_none();
+            lasts.insert(attempt.branch, last);
         }
     }
 

@@ -25,8 +25,21 @@ use crate::support::http::Message;
 
 /// A running relay; ends with its runtime.
 pub struct Relay {
-    pub address: SocketAddr,
+    runtime: Handle,
     shared: Arc<Shared>,
+}
+
+/// Where it is entered.
+pub struct Door {
+    pub address: SocketAddr,
+    is_shut: watch::Sender<bool>,
+}
+
+impl Door {
+    /// Nothing more gets through, not even what is on its way.
+    pub fn shut(&self) {
+        self.is_shut.send_replace(true);
+    }
 }
 
 struct Shared {
@@ -88,8 +101,6 @@ impl Weather {
 
 impl Relay {
     pub fn start(runtime: &Handle, seed: u64, bad: u8, moments: Arc<Moments>) -> Self {
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             targets: Mutex::default(),
             cuts: watch::Sender::new(0),
@@ -99,18 +110,27 @@ impl Relay {
             moments,
             heard: Heard::default(),
         });
-        let relay = Self {
-            address,
-            shared: shared.clone(),
-        };
-        runtime.spawn(async move {
+        Self {
+            runtime: runtime.clone(),
+            shared,
+        }
+    }
+
+    /// Another door.
+    pub fn open(&self) -> Door {
+        let listener = TcpListener::bind("127.0.0.1:0");
+        let listener = self.runtime.block_on(listener).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (is_shut, door) = watch::channel(false);
+        let shared = self.shared.clone();
+        self.runtime.spawn(async move {
             loop {
                 if let Ok((stream, _)) = listener.accept().await {
-                    tokio::spawn(carry(stream, shared.clone()));
+                    tokio::spawn(carry(stream, shared.clone(), door.clone()));
                 }
             }
         });
-        relay
+        Door { address, is_shut }
     }
 
     /// From now on connections lead there, in turn.
@@ -130,7 +150,7 @@ impl Relay {
     }
 }
 
-async fn carry(client: TcpStream, shared: Arc<Shared>) {
+async fn carry(client: TcpStream, shared: Arc<Shared>, mut door: watch::Receiver<bool>) {
     let mut cuts = shared.cuts.subscribe();
     let number = shared.connections.fetch_add(1, Ordering::SeqCst);
     let target = {
@@ -155,10 +175,18 @@ async fn carry(client: TcpStream, shared: Arc<Shared>) {
     let line = Mutex::new(Line::default());
     let asked = |bytes: &[u8]| shared.heard.asked(&line, bytes);
     let answered = |bytes: &[u8]| shared.heard.answered(&line, bytes);
+    let is_shut = door.clone();
+    let is_shut = || *is_shut.borrow();
+    let way = Way {
+        weather,
+        carried: &carried,
+        is_shut: &is_shut,
+    };
     let broken = tokio::select! {
-        broken = pass(&mut from_client, &mut to_server, weather, &carried, asked) => broken,
-        broken = pass(&mut from_server, &mut to_client, weather, &carried, answered) => broken,
+        broken = pass(&mut from_client, &mut to_server, &way, asked) => broken,
+        broken = pass(&mut from_server, &mut to_client, &way, answered) => broken,
         _ = cuts.changed() => true,
+        _ = door.wait_for(|is_shut| *is_shut) => true,
     };
     if broken {
         match line.lock().unwrap().whose() {
@@ -172,19 +200,32 @@ async fn carry(client: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// Hands on what comes, until its end; whether the weather broke it.
+/// What both directions of a connection share.
+struct Way<'a> {
+    weather: Weather,
+    /// Bytes so far.
+    carried: &'a AtomicUsize,
+    is_shut: &'a (dyn Fn() -> bool + Send + Sync),
+}
+
+/// Hands on what comes, until its end; whether it was broken.
 async fn pass(
     from: &mut OwnedReadHalf,
     to: &mut OwnedWriteHalf,
-    weather: Weather,
-    carried: &AtomicUsize,
+    way: &Way<'_>,
     heard: impl Fn(&[u8]),
 ) -> bool {
+    let Way {
+        weather, carried, ..
+    } = way;
     let mut buffer = vec![0; 16 << 10];
     loop {
         let Ok(count @ 1..) = from.read(&mut buffer).await else {
             return false;
         };
+        if (way.is_shut)() {
+            return true;
+        }
         heard(&buffer[..count]);
         let before = carried.fetch_add(count, Ordering::SeqCst);
         let left = weather.breaks_after.saturating_sub(before).min(count);

@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 use crate::moments::{Moments, Trouble};
 use crate::mortal::{Mortal, Spoiler, State};
 use crate::plan::{Event, Home, Plan, WINDOW};
-use crate::relay::Relay;
+use crate::relay::{Door, Relay};
 use crate::support::http::Message;
 use crate::support::{Process, Proxy};
 
@@ -38,6 +38,9 @@ pub struct World {
     sim: Running,
     front: Relay,
     back: Relay,
+    /// Where clients connect.
+    pub address: SocketAddr,
+    _entrance: Door,
     pub moments: Arc<Moments>,
     clock: Clock,
     stage: Mutex<Stage>,
@@ -60,8 +63,11 @@ struct Stage {
 }
 
 enum Living {
-    Inside(Proxy, Spoiler),
-    Outside(Process),
+    Inside(Proxy, Spoiler, Door),
+    Outside(
+        Process,
+        #[allow(dead_code, reason = "it is open as long as it is there")] Door,
+    ),
 }
 
 /// How a trouble ends.
@@ -75,8 +81,8 @@ enum End {
 impl Living {
     fn address(&self) -> SocketAddr {
         match self {
-            Self::Inside(proxy, _) => proxy.address,
-            Self::Outside(process) => process.address,
+            Self::Inside(proxy, ..) => proxy.address,
+            Self::Outside(process, _) => process.address,
         }
     }
 }
@@ -119,6 +125,7 @@ impl World {
             )
         };
         let (front, back) = (relay(1 << 32), relay(2 << 32));
+        let entrance = front.open();
         back.lead_to(vec![sim.address()]);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("longhaul.toml"), &plan.file).unwrap();
@@ -127,6 +134,8 @@ impl World {
             sim,
             front,
             back,
+            address: entrance.address,
+            _entrance: entrance,
             moments,
             clock: Clock::default(),
             stage: Mutex::new(Stage {
@@ -142,11 +151,6 @@ impl World {
         };
         world.people(&mut world.stage.lock().unwrap());
         world
-    }
-
-    /// Where clients connect.
-    pub fn address(&self) -> SocketAddr {
-        self.front.address
     }
 
     /// Where a proxy itself listens.
@@ -179,19 +183,14 @@ impl World {
         self.plan.mode != "on"
     }
 
-    /// Whether anything was lost that was to be remembered.
-    pub fn has_forgotten(&self) -> bool {
-        let mut troubles = [Trouble::Store, Trouble::Forgotten].into_iter();
-        troubles.any(|trouble| self.moments.had(trouble, 0, u64::MAX))
-    }
-
     /// Puts proxies where there are none.
     fn people(&self, stage: &mut Stage) {
-        let url = format!("http://{}", self.back.address);
         for _ in stage.proxies.len()..self.plan.replicas {
+            let door = self.back.open();
+            let url = format!("http://{}", door.address);
             let living = match self.plan.home {
-                Home::Process => Living::Outside(self.process(&url)),
-                Home::Memory | Home::Files => self.inside(stage, &url),
+                Home::Process => Living::Outside(self.process(&url), door),
+                Home::Memory | Home::Files => self.inside(stage, &url, door),
             };
             stage.proxies.push(living);
         }
@@ -199,7 +198,7 @@ impl World {
         self.front.lead_to(addresses);
     }
 
-    fn inside(&self, stage: &mut Stage, url: &str) -> Living {
+    fn inside(&self, stage: &mut Stage, url: &str, door: Door) -> Living {
         let store = stage.store.get_or_insert_with(|| match self.plan.home {
             Home::Files => {
                 let folder = self.folder.path().join("data");
@@ -213,7 +212,7 @@ impl World {
         let folder = tempfile::tempdir_in(self.folder.path()).unwrap();
         let clock = self.clock.clone();
         let proxy = Proxy::on_time(mortal, url, &self.plan.file, folder.path(), clock);
-        Living::Inside(proxy, spoiler)
+        Living::Inside(proxy, spoiler, door)
     }
 
     fn process(&self, url: &str) -> Process {
@@ -259,7 +258,7 @@ impl World {
             Event::Restart => self.restart(stage),
             Event::Stop(time) => {
                 for living in &stage.proxies {
-                    if let Living::Outside(process) = living {
+                    if let Living::Outside(process, _) = living {
                         process.signal("-STOP");
                         std::thread::sleep(time);
                         process.signal("-CONT");
@@ -302,7 +301,7 @@ impl World {
     fn spoil(&self, stage: &mut Stage, how: State) -> usize {
         let trouble = self.moments.begins(Trouble::Store);
         for living in &stage.proxies {
-            if let Living::Inside(_, spoiler) = living {
+            if let Living::Inside(_, spoiler, _) = living {
                 spoiler.set(how);
             }
         }
@@ -319,7 +318,7 @@ impl World {
             match end {
                 End::Store(trouble) => {
                     for living in &stage.proxies {
-                        if let Living::Inside(_, spoiler) = living {
+                        if let Living::Inside(_, spoiler, _) = living {
                             spoiler.set(State::Fine);
                         }
                     }
@@ -341,7 +340,9 @@ impl World {
     fn kill(&self, stage: &mut Stage) {
         let broken = self.moments.begins(Trouble::Broken);
         match stage.proxies.remove(0) {
-            Living::Inside(mut proxy, spoiler) => {
+            Living::Inside(mut proxy, spoiler, door) => {
+                // It lives on without its store, but nobody hears of it.
+                door.shut();
                 spoiler.set(State::Dead);
                 self.front.cut();
                 self.back.cut();
@@ -351,7 +352,7 @@ impl World {
                     stage.store = None;
                 }
             }
-            Living::Outside(process) => process.signal("-9"),
+            Living::Outside(process, _) => process.signal("-9"),
         }
         self.moments.happened(Trouble::Forgotten);
         self.people(stage);
@@ -362,8 +363,8 @@ impl World {
     fn restart(&self, stage: &mut Stage) {
         let broken = self.moments.begins(Trouble::Broken);
         match stage.proxies.remove(0) {
-            Living::Inside(mut proxy, _) => proxy.join(),
-            Living::Outside(process) => {
+            Living::Inside(mut proxy, ..) => proxy.join(),
+            Living::Outside(process, _) => {
                 process.signal("-TERM");
                 process.wait();
             }
@@ -377,7 +378,7 @@ impl World {
 /// No file may grow, as if every disk were full.
 fn fill(stage: &Stage, is_full: bool) {
     for living in &stage.proxies {
-        if let Living::Outside(process) = living {
+        if let Living::Outside(process, _) = living {
             let id = i32::try_from(process.id()).unwrap();
             let resource = rlimit::Resource::FSIZE;
             let mut limits = (0, 0);
