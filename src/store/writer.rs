@@ -154,7 +154,10 @@ impl Writer {
 
     /// The marks at these places as they will be once everything is written.
     pub async fn marks(&self, places: &[ChainHash]) -> Result<Vec<MarkRow>, StoreError> {
-        let found = self.find(places).await?;
+        let pending = self.pending(places);
+        let marks = self.shared.store.marks(places).await?.into_iter();
+        let mut found = marks.map(|mark| Found { mark, newest: None }).collect();
+        take_in(&mut found, pending);
         Ok(found.into_iter().map(|found| found.mark).collect())
     }
 
@@ -165,16 +168,7 @@ impl Writer {
             (waiting.pending.at(places), waiting.written)
         };
         let mut found = self.shared.store.find(places).await?;
-        for mark in pending {
-            let held = found
-                .iter_mut()
-                .map(|found| &mut found.mark)
-                .find(|held| held.chain == mark.chain && held.model == mark.model);
-            match held {
-                Some(held) => _ = rule::renew(held, &mark),
-                None => found.push(Found { mark, newest: None }),
-            }
-        }
+        take_in(&mut found, pending);
         let waiting = self.shared.waiting();
         for found in &mut found {
             // What has been written meanwhile may have come too late to be seen,
@@ -212,6 +206,20 @@ impl Writer {
             Ok(None) => Ok(()),
             Ok(Some(failure)) => Err(StoreError::Failed(failure)),
             Err(_) => Err(StoreError::Failed("the writer has ended".to_owned())),
+        }
+    }
+}
+
+/// Makes what was found what it will be with what is pending.
+fn take_in(found: &mut Vec<Found>, pending: Vec<MarkRow>) {
+    for mark in pending {
+        let held = found
+            .iter_mut()
+            .map(|found| &mut found.mark)
+            .find(|held| held.chain == mark.chain && held.model == mark.model);
+        match held {
+            Some(held) => _ = rule::renew(held, &mark),
+            None => found.push(Found { mark, newest: None }),
         }
     }
 }
