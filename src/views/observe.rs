@@ -175,9 +175,12 @@ impl Views {
         for quirk in std::mem::take(&mut sent.lessons) {
             self.note(self.learned.shown(quirk, &sent.model));
         }
+        // That it stood before does not mean that others have heard of it: the
+        // reply may have broken off before that was written.
+        let told = |row: &MarkRow| self.writer.pending(&[row.chain]).is_empty();
+        let tells = sent.tells || !sent.row.as_ref().is_none_or(told);
         self.keep(sent, reply);
-        let tells = sent.tells && self.store.is_shared();
-        if !tells || self.store.is_away() {
+        if !tells || !self.store.is_shared() || self.store.is_away() {
             return None;
         }
         let (writer, patience) = (self.writer.clone(), self.config.store.timeout);

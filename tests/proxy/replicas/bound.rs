@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use longhaul::sim::{Options, Reply};
+use longhaul::sim::{Fault, Options, Reply};
 use serde_json::{Value, json};
 
 use super::{replicas, shared};
 use crate::support::{Answer, eventually, simulated::Simulated};
 use crate::views::agent::Agent;
 use crate::views::cast::{
-    BOUND, NOW, all_answered, continues, messages, same, shown, stubs, worked,
+    BOUND, NOW, all_answered, continues, messages, same, session, shown, stubs, worked,
 };
 
 fn call() -> Reply {
@@ -100,4 +100,30 @@ fn what_was_answered_is_sent_again_by_the_same_view_from_any_replica() {
         agent.results(200);
     }
     assert!(all_answered(&upstream));
+}
+
+/// A reply that breaks off at once is noted without haste. When the same is asked
+/// again, the others hear of it before the client does nevertheless.
+#[test]
+fn what_was_asked_again_after_a_broken_reply_is_known_to_all() {
+    let mut shared = shared();
+    let Some((folder, file)) = shared.pop().filter(|(_, file)| !file.is_empty()) else {
+        return;
+    };
+    let upstream = Simulated::start(Options::default());
+    let file = format!("{file}store.timeout = \"20s\"\n");
+    let proxies = replicas(2, &upstream, &folder, &file);
+    for round in 0..6 {
+        let mut agent = Agent::new(BOUND);
+        agent.user(&format!("Story {round}."));
+        let streams = agent.clone().with("stream", json!(true));
+        upstream.sim.push_fault(Fault::ResetAfter { events: 0 });
+        let broken = streams.send(&proxies[0], "");
+        assert!(!broken.complete);
+        upstream.sim.push_reply(call());
+        let first = session(&agent.ask(&proxies[0], ""));
+        agent.results(200);
+        upstream.sim.push_reply(Reply::text("Done."));
+        assert_eq!(session(&agent.ask(&proxies[1], "")), first, "round {round}");
+    }
 }
