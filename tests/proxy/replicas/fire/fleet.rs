@@ -108,12 +108,13 @@ impl Fleet {
     }
 
     /// Kills a replica, and starts another one in its place.
-    pub fn kill(&self, place: usize) {
+    pub fn kill(&self, place: usize, is_dead: impl FnOnce()) {
         let number = {
             let mut replica = self.at(place);
             replica.serves = false;
             replica.child.kill().unwrap();
             replica.child.wait().unwrap();
+            is_dead();
             replica.number + 1
         };
         let folder = self.folder.path();

@@ -121,7 +121,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Judge {
-    /// A replica is killed now.
+    /// A replica is dead by now, and asks for nothing more.
     pub fn killed(&mut self) {
         self.kills.push(now());
     }

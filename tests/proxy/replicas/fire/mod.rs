@@ -145,8 +145,7 @@ fn trouble(
             std::thread::sleep(Duration::from_millis(10));
         }
         if kills {
-            judge.lock().unwrap().killed();
-            fleet.kill(random.usize(..3));
+            fleet.kill(random.usize(..3), || judge.lock().unwrap().killed());
         } else {
             let since = now();
             cluster.stop();
