@@ -77,6 +77,26 @@ struct Last<'a> {
     unsure: bool,
 }
 
+/// What upstream got last of an agent.
+#[derive(Default)]
+struct Lasts<'a> {
+    of_branches: HashMap<usize, Last<'a>>,
+    of_histories: HashMap<Vec<String>, Last<'a>>,
+}
+
+impl<'a> Lasts<'a> {
+    /// What the view of a request has to continue. Two branches may have come to
+    /// the very same history by chance: then that is it.
+    fn before(&self, attempt: &Attempt) -> Option<Last<'a>> {
+        if let Some(same) = self.of_histories.get(&bare(&attempt.own)) {
+            return Some(same.clone());
+        }
+        let branches = &self.of_branches;
+        let last = branches.get(&attempt.branch).or(branches.get(&0));
+        last.filter(|_| !attempt.anew).cloned()
+    }
+}
+
 impl<'a> Judge<'a> {
     pub fn new(world: &'a World, entries: &'a [Entry]) -> Self {
         let mut by_tag: HashMap<&str, Vec<&Entry>> = HashMap::new();
@@ -109,7 +129,7 @@ impl<'a> Judge<'a> {
 
     /// Every request of an agent; the first violation is told with its story.
     pub fn agent(&mut self, agent: &'a Agent) {
-        let mut lasts: HashMap<usize, Last<'a>> = HashMap::new();
+        let mut lasts = Lasts::default();
         let fine = self.wrong.len();
         for attempt in &agent.log {
             let before = self.wrong.len();
@@ -121,12 +141,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn request(
-        &mut self,
-        agent: &Agent,
-        attempt: &'a Attempt,
-        lasts: &mut HashMap<usize, Last<'a>>,
-    ) {
+    fn request(&mut self, agent: &Agent, attempt: &'a Attempt, lasts: &mut Lasts<'a>) {
         self.tally.requests += 1;
         self.tally.answered += usize::from(attempt.is_good());
         let passed = attempt.compaction().is_some_and(|pass| pass != "none");
@@ -139,8 +154,7 @@ impl<'a> Judge<'a> {
             self.untouched(attempt, &entries);
             return;
         }
-        let inherited = lasts.get(&attempt.branch).or(lasts.get(&0)).cloned();
-        let inherited = inherited.filter(|_| !attempt.anew);
+        let inherited = lasts.before(attempt);
         if attempt.counts {
             // What is counted is what would be sent, and nothing comes of it.
             self.view(attempt, &entries, inherited);
@@ -148,11 +162,12 @@ impl<'a> Judge<'a> {
         }
         self.refusals(agent, attempt, &entries);
         if attempt.anew {
-            lasts.remove(&attempt.branch);
+            lasts.of_branches.remove(&attempt.branch);
         }
         if let Some(mut last) = self.view(attempt, &entries, inherited) {
             last.unsure |= attempt.compaction().is_none();
-            lasts.insert(attempt.branch, last);
+            lasts.of_histories.insert(bare(&attempt.own), last.clone());
+            lasts.of_branches.insert(attempt.branch, last);
         }
     }
 
