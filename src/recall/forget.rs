@@ -39,7 +39,13 @@ impl Recall {
         let journal = self.store.journal();
         let mut gone = Gone::default();
         for _ in 0..BRANCHES {
-            let Some(branch) = journal.branch(session).await? else {
+            // One that is kept for others is found by its name all the same.
+            let alive = journal.alive(session).await?;
+            let found = match alive {
+                Some(branch) => Some(branch),
+                None => journal.branch(session).await?,
+            };
+            let Some(branch) = found else {
                 break;
             };
             let done = journal.forget(branch.id).await?;

@@ -63,9 +63,9 @@ impl Trace {
     /// It goes on from where another one has come to.
     pub fn goes_on_from(&mut self, other: &Self) {
         self.from = other.from;
-        if other.behind.len() > self.behind.len() {
-            self.behind.clone_from(&other.behind);
-        }
+        self.behind.extend_from_slice(&other.behind);
+        self.behind.sort_by_key(|(_, messages)| Reverse(*messages));
+        self.behind.dedup();
     }
 }
 
@@ -220,6 +220,10 @@ pub trait Journal: Send + Sync {
     /// were made, then entries, the oldest first and of each block one, 64 at
     /// most. Empty if nobody has ever heard of it.
     fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>>;
+
+    /// The branch of a session that has its name, or else the one that was seen
+    /// last; none that is forgotten.
+    fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>>;
 
     /// A branch by its name, or the one of that session which was seen last and
     /// is not forgotten.

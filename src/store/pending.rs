@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{MarkRow, rule};
-use crate::engine::ids::{ChainHash, LineageId};
+use crate::engine::ids::{ChainHash, Hint, LineageId};
 
 /// Marks waiting for their turn.
 pub(super) struct Pending {
@@ -94,6 +94,14 @@ impl Pending {
         let all = self.marks.values().chain(writing);
         let own = all.filter(|mark| mark.lineage == lineage);
         own.map(|mark| mark.messages).max()
+    }
+
+    /// What is pending of a session's that has one of these views.
+    pub(super) fn with_view(&self, hint: Hint, views: &[ChainHash]) -> Vec<MarkRow> {
+        let writing = self.writing.iter().map(|(_, mark)| mark);
+        let all = writing.chain(self.marks.values());
+        let shows = |mark: &&MarkRow| mark.hint == Some(hint) && views.contains(&mark.view);
+        all.filter(shows).cloned().collect()
     }
 
     /// What is pending at these places, the oldest first, each as it will be.

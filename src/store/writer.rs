@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::pending::Pending;
 use super::{Found, MarkRow, Store, StoreError, rule};
-use crate::engine::ids::{ChainHash, LineageId};
+use crate::engine::ids::{ChainHash, Hint, LineageId};
 
 /// How long figures are gathered.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -179,6 +179,18 @@ impl Writer {
             });
         }
         Ok(found)
+    }
+
+    /// The marks of a session's that have one of these views, written or not.
+    pub async fn marks_by_view(
+        &self,
+        hint: Hint,
+        views: &[ChainHash],
+    ) -> Result<Vec<MarkRow>, StoreError> {
+        let mut pending = self.shared.waiting().pending.with_view(hint, views);
+        let mut marks = self.shared.store.marks_by_view(hint, views).await?;
+        marks.append(&mut pending);
+        Ok(marks)
     }
 
     /// The most messages of what is not written yet of a session. To be asked

@@ -63,7 +63,7 @@ impl Views {
                 continue;
             };
             let views: Vec<ChainHash> = shown.iter().map(|(_, view)| *view).collect();
-            let rows = self.store.marks_by_view(hint, &views);
+            let rows = Box::pin(self.writer.marks_by_view(hint, &views));
             let rows = self.timed("marks_by_view", rows).await?;
             let model = &recognised.facts.model;
             let found = rows
@@ -86,7 +86,7 @@ impl Views {
                 figures: Figures::read(&row.figures),
                 own: true,
                 sealed: false,
-                adopted: true,
+                adopted: Some((row.chain, row.messages)),
                 newest: None,
                 seen_at: row.seen_at,
             }));

@@ -30,7 +30,7 @@ struct Told {
     /// The place at which it was put away last, or was to be.
     place: Option<(usize, Swift, ChainHash)>,
     /// How many messages were told of, and the history up to there.
-    fed: Option<(usize, Swift)>,
+    fed: Option<(usize, Swift, ChainHash)>,
 }
 
 /// A branch of the journal, and when it began.
@@ -95,15 +95,20 @@ impl Archived {
     }
 
     /// The first message that was not told of; from now on all are.
-    pub fn fed(&self, lineage: LineageId, swifts: &[Swift]) -> usize {
-        let now = swifts.last().map(|last| (swifts.len(), *last));
-        let told = self.with(lineage, |told| std::mem::replace(&mut told.fed, now));
-        let goes_on = |(messages, end): &(usize, Swift)| {
-            let there = messages.checked_sub(1).and_then(|at| swifts.get(at));
-            there == Some(end)
-        };
+    pub fn fed(&self, lineage: LineageId, recognised: &Recognised) -> usize {
+        let before = self.fed_at(lineage, &recognised.swifts);
+        let end = recognised.swifts.last().zip(recognised.last());
+        let now = end.map(|(swift, hash)| (recognised.len(), *swift, hash));
+        self.with(lineage, |told| told.fed = now);
         // Of another branch under the same name all is told.
-        told.filter(goes_on).map_or(0, |(messages, _)| messages)
+        before.map_or(0, |(messages, _)| messages)
+    }
+
+    /// The place up to which a history was told of, and its messages.
+    pub fn fed_at(&self, lineage: LineageId, swifts: &[Swift]) -> Option<(usize, ChainHash)> {
+        let (messages, end, hash) = self.held().get(&lineage)?.fed?;
+        let there = swifts.get(messages.checked_sub(1)?);
+        (there == Some(&end)).then_some((messages, hash))
     }
 
     fn with<T>(&self, lineage: LineageId, act: impl FnOnce(&mut Told) -> T) -> T {

@@ -157,19 +157,25 @@ impl Views {
             let hash = recognised.hash_at(messages.checked_sub(1)?)?;
             Some((messages, hash))
         });
+        let shorter = |(messages, _): &(usize, ChainHash)| *messages < recognised.len();
         let told = self.archived.place(prepared.lineage, &recognised.swifts);
-        let told = told.filter(|(messages, _)| *messages < recognised.len());
         let from = grew
             .into_iter()
-            .chain(told)
+            .chain(told.filter(shorter))
             .max_by_key(|(messages, _)| *messages);
+        let from = from.map(|(messages, hash)| (hash, count(messages)));
+        let mut behind = behind(recognised);
+        let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
+        let fed = fed.filter(shorter);
+        behind.extend(fed.map(|(messages, hash)| (hash, count(messages))));
         Some(Trace {
             tenant: chain::start(&recognised.tenant),
             lineage: prepared.lineage,
             label: prepared.label.clone(),
-            from: from.map(|(messages, hash)| (hash, count(messages))),
+            // An edited history goes on where the one before it was.
+            from: prepared.edited.or(from),
             through: Vec::new(),
-            behind: behind(recognised),
+            behind,
             here: (recognised.last()?, count(recognised.len())),
         })
     }
@@ -228,7 +234,7 @@ impl Views {
         let Some(room) = self.hold(&recognised.bytes) else {
             return;
         };
-        let from = self.archived.fed(prepared.lineage, &recognised.swifts);
+        let from = self.archived.fed(prepared.lineage, recognised.as_ref());
         let (feed, at) = (self.feed.clone(), self.now());
         let work = move || {
             let conversation = recognised.conversation();
@@ -311,8 +317,10 @@ fn note(fact: &Fact) -> Note<'_> {
 fn behind(recognised: &Recognised) -> Vec<(ChainHash, u32)> {
     let (_, hashes) = recognised.hashes();
     let newest = hashes.iter().rev().copied();
-    let places = newest.zip((0..=count(recognised.len())).rev());
-    places.skip(1).take(BEHIND).collect()
+    let mut places = newest.zip((0..=count(recognised.len())).rev()).skip(1);
+    let mut behind: Vec<_> = places.by_ref().take(BEHIND).collect();
+    behind.extend(places.last());
+    behind
 }
 
 fn promise(gone: &Evicted) -> Promise {

@@ -83,7 +83,9 @@ impl From<Prepared> for Sent {
             .and_then(|messages| messages.checked_sub(1))
             .and_then(|at| recognised.swifts.get(at));
         Self {
-            row: prepared.row(true, Moment(0)).filter(|_| prepared.remembers),
+            row: prepared
+                .row(true, Moment(i64::MIN))
+                .filter(|_| prepared.remembers),
             model: recognised.facts.model.clone(),
             at: recognised.swifts.last().copied(),
             parent: parent.copied(),
@@ -273,7 +275,7 @@ impl Views {
             return;
         };
         row.figures = sent.figures.store();
-        row.seen_at = self.now();
+        row.seen_at = self.now().max(row.seen_at);
         self.known.remember(at, sent.parent, row.clone());
         self.writer.record(row.clone());
     }

@@ -299,6 +299,7 @@ impl Views {
         }
         let settled = match outcome {
             Ok(Committed::Done) => {
+                prepared.committed_at = commit.mark.seen_at;
                 if let Some((id, overlay)) = &prepared.overlay {
                     self.overlays.put(*id, overlay.clone());
                 }

@@ -95,6 +95,9 @@ pub struct Prepared {
     pub(super) label: Option<String>,
     /// The messages of the place it grew from.
     pub(super) grew_from: Option<usize>,
+    /// The place it grew from in the history as it was before the client edited
+    /// it, if that is so.
+    pub(super) edited: Option<(ChainHash, u32)>,
     /// That place is this model's own.
     pub(super) own: bool,
     /// What its bill is judged by.
@@ -141,6 +144,9 @@ pub struct Prepared {
     pub(super) at_most: Option<u64>,
     /// There are as many segments as there may be: a fresh session is better.
     pub(super) crowded: bool,
+    /// When its mark was committed, if it was: what is known of it later counts
+    /// as later, whatever the clock says.
+    pub(super) committed_at: Moment,
     pub(super) begun: Instant,
 }
 
@@ -317,7 +323,7 @@ impl Prepared {
             hint: self.hint,
             sealed,
             figures: self.figures.store(),
-            seen_at: now,
+            seen_at: now.max(self.committed_at),
         })
     }
 

@@ -42,8 +42,9 @@ pub struct Standing {
     pub seen_at: Moment,
     /// The plan there stands for ever.
     pub sealed: bool,
-    /// It is of a history that the client has edited since.
-    pub adopted: bool,
+    /// The place of its mark in the history as it was before the client edited
+    /// it, if that is so.
+    pub adopted: Option<(ChainHash, u32)>,
     /// The messages of the place where its session was last, if that is known.
     pub newest: Option<usize>,
 }
@@ -188,7 +189,7 @@ impl Views {
             view: (row.overlay == id).then_some(row.view),
             sealed: row.sealed && own,
             seen_at: row.seen_at,
-            adopted: false,
+            adopted: None,
             newest: newest.map(|newest| newest as usize),
             overlay,
             figures,

@@ -79,6 +79,7 @@ impl Views {
             hint: asked.hint,
             label: asked.label.clone(),
             grew_from: standing.map(|standing| standing.messages),
+            edited: standing.and_then(|standing| standing.adopted),
             own: standing.is_some_and(|standing| standing.own),
             sending,
             base_is_shared,
@@ -102,6 +103,7 @@ impl Views {
                 && self.config.policy.mode == Mode::On,
             shrunk: 0,
             spares: false,
+            committed_at: Moment(i64::MIN),
             at_most: None,
             crowded,
             begun,
@@ -161,7 +163,7 @@ impl Views {
             return here.is_some_and(|(_, place)| place.moved_on);
         }
         // An edited history has left the other one behind for good.
-        if standing.adopted {
+        if standing.adopted.is_some() {
             return false;
         }
         if let Some(newest) = standing.newest {

@@ -168,6 +168,9 @@ impl Journal for Mortal {
     fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {
         self.read(self.inner.journal().referred(reference))
     }
+    fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>> {
+        self.read(self.inner.journal().alive(session))
+    }
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
         self.read(self.inner.journal().branch(id))
     }

@@ -252,14 +252,17 @@ fn requests_that_came_to_nothing_are_told_by_how_they_ended() {
 /// it all ended.
 fn signalled(signal: &str, script: &str) -> (Option<i32>, String) {
     use std::io::{BufRead, BufReader, Read};
+    // Whoever runs this in the background may have made it deaf to some signals.
+    const HEARS: &str = "import os, signal, sys\n\
+        signal.signal(signal.SIGINT, signal.SIG_DFL)\n\
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)\n\
+        os.execv(sys.argv[1], sys.argv[1:])";
     let world = World::new();
-    let mut child = world
-        .longhaul(&[
-            "run", "--quiet", "--store", "memory", "--", "sh", "-c", script,
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new("python3");
+    command.args(["-c", HEARS, LONGHAUL, "run", "--quiet", "--store", "memory"]);
+    command.args(["--", "sh", "-c", script]);
+    world.settle(&mut command);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     said.read_line(&mut line).unwrap();

@@ -10,6 +10,7 @@ that appears is printed, and the exit code is the command's.
 import fcntl
 import os
 import pty
+import signal
 import struct
 import sys
 import termios
@@ -17,6 +18,9 @@ import termios
 wait_for, keys, *command = sys.argv[1:]
 child, terminal = pty.fork()
 if child == 0:
+    # Whoever runs this in the background may have made it deaf to the keyboard.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     os.execvp(command[0], command)
 rows, columns = os.environ.get("TERMINAL_SIZE", "40 100").split()
 size = struct.pack("HHHH", int(rows), int(columns), 0, 0)

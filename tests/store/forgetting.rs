@@ -170,6 +170,11 @@ async fn a_forgotten_conversation_begins_anew(store: &dyn Store) {
     let anew = arrive(store, &trace(1, Some(10), 12), 9).await;
     assert_ne!(anew.id, lineage(1));
     assert_eq!((anew.parent, anew.lineage), (None, lineage(1)));
+    // By its name the one is still found that others need, and by its session
+    // the one that lives.
+    assert_eq!(branch(store, lineage(1)).await.unwrap().id, lineage(1));
+    let alive = store.journal().alive(lineage(1)).await.unwrap();
+    assert_eq!(alive.unwrap().id, anew.id);
     // From the place that is left it goes on where the others left.
     let again = Trace {
         lineage: lineage(1),
@@ -177,6 +182,7 @@ async fn a_forgotten_conversation_begins_anew(store: &dyn Store) {
     };
     let again = arrive(store, &again, 9).await;
     assert_eq!((again.id, again.messages), (lineage(1), 6));
+    assert_eq!(again.began_at, Moment(9), "what was kept before is gone");
     assert_eq!(store.journal().branches(None, 9).await.unwrap().len(), 3);
     store.journal().forget(lineage(2)).await.unwrap();
     let scope = session(store, lineage(1)).await;

@@ -57,6 +57,10 @@ impl Journal for Guarded {
         })
     }
 
+    fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>> {
+        Box::pin(self.ask(self.inner().journal().alive(session)))
+    }
+
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
         Box::pin(self.ask(self.inner().journal().branch(id)))
     }

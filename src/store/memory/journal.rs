@@ -348,6 +348,10 @@ impl Journal for Memory {
         later(move || Ok(self.kept().referred(reference)))
     }
 
+    fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>> {
+        later(move || Ok(self.kept().tree.session(session).cloned()))
+    }
+
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
         later(move || {
             let all = self.kept();

@@ -97,7 +97,11 @@ impl Tree {
         };
         if let Some(held) = self.branches.get_mut(&id) {
             growth::renew(&mut held.branch, trace, now);
-            held.forgotten &= !moved;
+            if held.forgotten && moved {
+                // Little was left of it: it begins anew.
+                held.forgotten = false;
+                held.branch.began_at = now;
+            }
         }
         if moved {
             let before = trace.from.into_iter().chain(trace.through.iter().copied());

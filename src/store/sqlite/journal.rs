@@ -125,6 +125,10 @@ impl contract::Journal for Journal {
         Box::pin(self.stands_for(reference))
     }
 
+    fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>> {
+        Box::pin(self.of_session(session))
+    }
+
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
         Box::pin(self.named(id))
     }

@@ -366,3 +366,35 @@ fn a_session_that_goes_on_after_it_was_forgotten_is_put_away_anew() {
     let exported = wait(recall.export(id, None)).unwrap();
     assert_eq!(exported.messages, sent.as_array().unwrap().len());
 }
+
+/// As Claude Code does after idling. What was told of it before is found where
+/// the session is now.
+#[test]
+fn a_session_whose_history_the_client_edits_stays_in_its_branch() {
+    for restarts in [false, true] {
+        let mut scene = Scene::new();
+        let mut agent = Agent::new(FREE).saying("x-claude-code-session-id: one\r\n");
+        agent.turn(&scene.upstream, &scene.proxy, 4);
+        agent.turn(&scene.upstream, &scene.proxy, 3);
+        let name = session(&agent.chat(&scene.upstream, &scene.proxy, NOW));
+        agent.chat(&scene.upstream, &scene.proxy, "");
+        if restarts {
+            scene.restart();
+        }
+        let result = |message: &&mut Value| message["content"][0]["type"] == "tool_result";
+        let old = agent.history.iter_mut().find(result).unwrap();
+        old["content"][0]["content"] = json!("[Old tool result content cleared]");
+        for wish in ["", NOW, ""] {
+            let answer = agent.chat(&scene.upstream, &scene.proxy, wish);
+            assert_eq!(session(&answer), name);
+        }
+        // What waits to be told is told at the end of a process.
+        scene.restart();
+        let branches = wait(scene.store.journal().branches(None, 9)).unwrap();
+        let names: Vec<String> = branches
+            .iter()
+            .map(|branch| branch.id.to_string())
+            .collect();
+        assert_eq!(names, [name], "restarts: {restarts}");
+    }
+}

@@ -229,6 +229,9 @@ impl Journal for Dying {
     fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {
         self.inner.journal().referred(reference)
     }
+    fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>> {
+        self.inner.journal().alive(session)
+    }
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
         self.inner.journal().branch(id)
     }

@@ -51,10 +51,19 @@ fn append(rows: &[String], now: Moment) -> String {
         return format!("SELECT 0::bigint, {NAME}");
     }
     // Of two that come together the first is the one.
+    // What a branch tells that this one grew from need not be told again.
     format!(
-        "WITH given (rank, words, {COLUMNS}) AS (VALUES {}), \
+        "WITH RECURSIVE line (branch, before, step) AS (\
+         SELECT number, 4294967295::bigint, 0 FROM longhaul.branches WHERE number = {BRANCH} \
+         UNION ALL SELECT b.parent, least(line.before, b.common), line.step + 1 \
+         FROM line JOIN longhaul.branches b ON b.number = line.branch \
+         WHERE b.parent IS NOT NULL AND line.step < 1000), \
+         given (rank, words, {COLUMNS}) AS (VALUES {}), \
          new AS (INSERT INTO longhaul.entries (branch, at, {COLUMNS}) \
          SELECT b.number, {}, {} FROM given, longhaul.branches b WHERE b.number = {BRANCH} \
+         AND NOT EXISTS (SELECT 1 FROM line JOIN longhaul.entries e ON e.branch = line.branch \
+         WHERE line.step > 0 AND given.message < line.before AND e.message = given.message \
+         AND e.block = given.block AND e.kind = given.kind AND e.part = given.part) \
          ORDER BY given.rank ON CONFLICT (branch, message, block, kind, part) DO NOTHING \
          RETURNING number, {COLUMNS}), \
          found AS (INSERT INTO longhaul.words (number, message, words) \

@@ -157,7 +157,8 @@ fn keep(here: u32, messages: &[&Kept]) -> Result<String, StoreError> {
          WHERE m.message IN (SELECT message FROM given) AND m.since <= line.before \
          AND (line.step = 0 OR m.message < line.before) \
          ORDER BY m.message, line.step, m.since DESC), \
-         wanted AS (SELECT given.*, CASE WHEN EXISTS (SELECT 1 FROM longhaul.messages own \
+         wanted AS (SELECT given.*, CASE WHEN held.message IS NOT NULL \
+         OR EXISTS (SELECT 1 FROM longhaul.messages own \
          WHERE own.branch = {BRANCH} AND own.message = given.message) \
          THEN {here}::bigint ELSE 0 END AS since FROM given LEFT JOIN held USING (message) \
          WHERE held.digest IS DISTINCT FROM given.digest \

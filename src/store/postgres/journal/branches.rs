@@ -61,6 +61,18 @@ impl PostgresStore {
         Ok(self.branches_that(&which).await?.pop())
     }
 
+    pub(super) async fn find_alive(
+        &self,
+        session: LineageId,
+    ) -> Result<Option<Branch>, StoreError> {
+        let id = bytes(session.as_bytes());
+        let which = format!(
+            "b.lineage = {id} AND NOT b.forgotten AND b.id IS NOT NULL \
+             ORDER BY b.id = {id} DESC, b.seen_at DESC, b.id LIMIT 1"
+        );
+        Ok(self.branches_that(&which).await?.pop())
+    }
+
     pub(super) async fn find_children(
         &self,
         id: LineageId,

@@ -46,6 +46,10 @@ impl Journal for PostgresStore {
         Box::pin(self.stands_for(reference))
     }
 
+    fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>> {
+        Box::pin(self.find_alive(session))
+    }
+
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
         Box::pin(self.find_branch(id))
     }

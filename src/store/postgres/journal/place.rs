@@ -123,17 +123,17 @@ fn by_chain(trace: &Trace) -> Known {
     let before = before.map(|(chain, _)| bytes(chain.as_bytes()));
     let places: Vec<String> = std::iter::once(here.clone()).chain(before).collect();
     let places = places.join(", ");
+    let newest = format!(
+        "SELECT b.number, p.chain = {here} OR \
+         (b.messages = p.messages AND p.messages <= {messages} AND b.lineage = {lineage}) \
+         AS goes_on FROM unnest(ARRAY[{places}]) WITH ORDINALITY AS been (chain, rank) \
+         JOIN longhaul.places p ON p.chain = been.chain \
+         JOIN longhaul.branches b ON b.number = p.branch \
+         WHERE b.tenant = {tenant} AND b.id IS NOT NULL ORDER BY been.rank LIMIT 1"
+    );
     Known {
-        candidates: format!("SELECT branch FROM longhaul.places WHERE chain IN ({places})"),
-        chosen: format!(
-            "SELECT number FROM (SELECT b.number, p.chain = {here} OR \
-             (b.messages = p.messages AND p.messages <= {messages} AND b.lineage = {lineage}) \
-             AS goes_on FROM unnest(ARRAY[{places}]) WITH ORDINALITY AS been (chain, rank) \
-             JOIN longhaul.places p ON p.chain = been.chain \
-             JOIN longhaul.branches b ON b.number = p.branch \
-             WHERE b.tenant = {tenant} AND b.id IS NOT NULL ORDER BY been.rank LIMIT 1) AS newest \
-             WHERE goes_on"
-        ),
+        candidates: format!("SELECT number FROM ({newest}) AS newest"),
+        chosen: format!("SELECT number FROM ({newest}) AS newest WHERE goes_on"),
     }
 }
 
@@ -174,6 +174,8 @@ pub(super) fn arrive(trace: &Trace, now: Moment) -> String {
          counted AS (SELECT count(*) AS places FROM arrived) \
          UPDATE longhaul.branches AS b SET messages = greatest(b.messages, {}), \
          seen_at = greatest(b.seen_at, {}), label = coalesce({}, b.label), \
+         began_at = CASE WHEN b.forgotten AND EXISTS (SELECT 1 FROM moved) THEN {} \
+         ELSE b.began_at END, \
          forgotten = b.forgotten AND NOT EXISTS (SELECT 1 FROM moved), \
          places = b.places + counted.places, size = b.size + {} * counted.places \
          FROM counted WHERE b.number = {BRANCH}; \
@@ -190,6 +192,7 @@ pub(super) fn arrive(trace: &Trace, now: Moment) -> String {
         trace.here.1,
         number(now.0),
         maybe(label.as_ref().map(String::as_bytes)),
+        number(now.0),
         room::PLACE,
         PLACES + SLACK,
         room::PLACE,

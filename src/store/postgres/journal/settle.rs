@@ -24,7 +24,7 @@ impl PostgresStore {
     pub(super) async fn settle(&self, trace: &Trace, now: Moment) -> Result<i64, StoreError> {
         let patience = self.lane.patience();
         // What was begun and lost would be a branch with nothing in it, which
-        // the next word of the conversation finds again by its name.
+        // the next word of the conversation finds again by its place.
         let begin = Purpose::Plain.begin(patience);
         let trace = trace.clone();
         let work = async move |connection: &mut PgConnection| {
@@ -81,13 +81,22 @@ async fn look(
     let before = trace.before().into_iter();
     let before: Vec<String> = before.map(|(chain, _)| bytes(chain.as_bytes())).collect();
     let before = before.join(", ");
+    // The newest known place before it.
+    let newest = format!(
+        "unnest(ARRAY[{before}]::bytea[]) WITH ORDINALITY AS before (chain, rank) \
+         JOIN longhaul.places p ON p.chain = before.chain \
+         JOIN longhaul.branches b ON b.number = p.branch \
+         LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
+         WHERE b.id IS NOT NULL AND b.tenant = {tenant} ORDER BY before.rank LIMIT 1"
+    );
     let mut both = [trace.tenant.as_bytes().as_slice(), trace.lineage.as_bytes()].concat();
     both.extend_from_slice(b"branch");
     let lock = i64::from_le_bytes(crate::store::rule::proof(&both));
     let sql = format!(
         "SELECT pg_is_in_recovery() FROM pg_advisory_xact_lock({}); \
-         SELECT false FROM longhaul.branches WHERE number IN (SELECT branch FROM longhaul.places \
-         WHERE chain = ANY (ARRAY[{before}]::bytea[] || {here})) ORDER BY number FOR UPDATE",
+         SELECT false FROM longhaul.branches WHERE number IN \
+         (SELECT branch FROM longhaul.places WHERE chain = {here}) OR number IN \
+         (SELECT b.number FROM {newest}) ORDER BY number FOR UPDATE",
         number(lock)
     );
     for row in fetch(connection, sql).await? {
@@ -99,12 +108,7 @@ async fn look(
         "SELECT {BRANCHES}, 0::bigint, p.messages FROM longhaul.places p JOIN longhaul.branches b \
          ON b.number = p.branch LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
          WHERE p.chain = {here} AND b.id IS NOT NULL \
-         UNION ALL (SELECT {BRANCHES}, 1, p.messages \
-         FROM unnest(ARRAY[{before}]::bytea[]) WITH ORDINALITY AS before (chain, rank) \
-         JOIN longhaul.places p ON p.chain = before.chain \
-         JOIN longhaul.branches b ON b.number = p.branch \
-         LEFT JOIN longhaul.branches parents ON parents.number = b.parent \
-         WHERE b.id IS NOT NULL AND b.tenant = {tenant} ORDER BY before.rank LIMIT 1)"
+         UNION ALL (SELECT {BRANCHES}, 1, p.messages FROM {newest})"
     );
     let read = |row: &PgRow| {
         let messages: i64 = row.try_get(11)?;

@@ -24,9 +24,18 @@ macro_rules! select_branches {
     };
 }
 
+/// The first of these places that is known, and the messages there.
 const AT: &str = select_branches!(
     ", places.messages",
-    "JOIN places ON places.branch = b.number WHERE places.chain = ?1 AND b.id IS NOT NULL"
+    "JOIN places ON places.branch = b.number JOIN json_each(?1) AS been \
+     ON places.chain = unhex(been.value) WHERE b.tenant = ?2 AND b.id IS NOT NULL \
+     ORDER BY been.key LIMIT 1"
+);
+
+const ALIVE: &str = select_branches!(
+    "",
+    "WHERE b.lineage = ?1 AND b.forgotten = 0 AND b.id IS NOT NULL \
+     ORDER BY b.id = ?1 DESC, b.seen_at DESC, b.id LIMIT 1"
 );
 
 const NAMED: &str = select_branches!(
@@ -51,7 +60,9 @@ const BEGIN: &str = "INSERT INTO branches \
     (id, lineage, tenant, label, parent, common, messages, began_at, seen_at, size) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING RETURNING number";
 
+/// One that was forgotten, and of which little was left, begins anew.
 const RENEW: &str = "UPDATE branches SET label = ?2, messages = ?3, seen_at = ?4, \
+    began_at = CASE WHEN forgotten AND ?5 THEN ?6 ELSE began_at END, \
     forgotten = forgotten AND NOT ?5 WHERE number = ?1";
 
 const ARRIVE: &str = "INSERT INTO places (chain, branch, messages) VALUES (?1, ?2, ?3) \
@@ -97,17 +108,11 @@ pub(super) async fn settle(
     trace: &Trace,
     now: Moment,
 ) -> Result<Numbered, Error> {
-    let here = at(connection, trace.here.0).await?;
-    let ours = |(found, _): &(Numbered, u32)| found.branch.tenant == trace.tenant;
-    let mut from = None;
-    if !here.as_ref().is_some_and(ours) {
-        for (chain, _) in trace.before() {
-            from = at(connection, chain).await?.filter(ours);
-            if from.is_some() {
-                break;
-            }
-        }
-    }
+    let here = at(connection, trace, &[trace.here]).await?;
+    let from = match &here {
+        Some(_) => None,
+        None => at(connection, trace, &trace.before()).await?,
+    };
     let candidates = [
         here.as_ref().map(|(found, _)| found.clone()),
         from.as_ref().map(|(found, _)| found.clone()),
@@ -137,6 +142,7 @@ pub(super) async fn settle(
         .bind(settled.branch.messages)
         .bind(settled.branch.seen_at.0)
         .bind(moved)
+        .bind(now.0)
         .execute(&mut *connection)
         .await?;
     if moved {
@@ -147,10 +153,14 @@ pub(super) async fn settle(
 
 async fn at(
     connection: &mut SqliteConnection,
-    chain: ChainHash,
+    trace: &Trace,
+    places: &[(ChainHash, u32)],
 ) -> Result<Option<(Numbered, u32)>, Error> {
+    let names = places.iter().map(|(chain, _)| format!("\"{chain}\""));
+    let names: Vec<String> = names.collect();
     let row = sqlx::query(AT)
-        .bind(chain.as_bytes().as_slice())
+        .bind(format!("[{}]", names.join(",")))
+        .bind(trace.tenant.as_bytes().as_slice())
         .fetch_optional(connection)
         .await?;
     row.map(|row| Ok((branch(&row)?, row.try_get(10)?)))
@@ -236,6 +246,14 @@ pub(super) async fn count_places(
 impl Journal {
     async fn found(&self, question: super::Question) -> Result<Vec<Branch>, StoreError> {
         self.read(question, |row| Ok(branch(row)?.branch)).await
+    }
+
+    pub(super) async fn of_session(
+        &self,
+        session: LineageId,
+    ) -> Result<Option<Branch>, StoreError> {
+        let question = sqlx::query(ALIVE).bind(session.as_bytes().as_slice());
+        Ok(self.found(question).await?.pop())
     }
 
     pub(super) async fn named(&self, id: LineageId) -> Result<Option<Branch>, StoreError> {
