@@ -60,8 +60,8 @@ pub fn live(seed: u64) -> (Tally, Vec<String>) {
     if panics.load(Ordering::SeqCst) > before {
         wrong.push("a worker panicked".to_owned());
     }
-    if !wrong.is_empty() {
-        wrong.insert(0, format!("{plan:?}"));
+    if let Some(first) = wrong.first_mut() {
+        *first = format!("{plan:?}\n{first}");
     }
     (tally, wrong)
 }
