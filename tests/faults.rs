@@ -51,6 +51,8 @@ mod moments;
 mod mortal;
 #[path = "faults/outcome.rs"]
 mod outcome;
+#[path = "faults/owners.rs"]
+mod owners;
 #[path = "faults/plan.rs"]
 mod plan;
 #[path = "faults/recalled.rs"]

@@ -165,9 +165,16 @@ impl Views {
             .max_by_key(|(messages, _)| *messages);
         let from = from.map(|(messages, hash)| (hash, count(messages)));
         let mut behind = behind(recognised);
-        let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
-        let fed = fed.filter(shorter);
-        behind.extend(fed.map(|(messages, hash)| (hash, count(messages))));
+        // Of an edited history nothing is known, but of the one before it.
+        let heard_of = match prepared.edited {
+            Some(_) => self.archived.heard_of(prepared.lineage),
+            None => {
+                let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
+                fed.into_iter().collect()
+            }
+        };
+        let heard_of = heard_of.into_iter().filter(shorter);
+        behind.extend(heard_of.map(|(messages, hash)| (hash, count(messages))));
         Some(Trace {
             tenant: chain::start(&recognised.tenant),
             lineage: prepared.lineage,

@@ -6,19 +6,23 @@
 //! answer that never came, or where the store was in trouble; dying is no excuse.
 //! The numbers are those of the design's invariants.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
+use std::time::Duration;
 
 use longhaul::sim::{Entry, Kind, Outcome};
-use memchr::memmem;
 
-use crate::agent::{Agent, credential, secret};
-use crate::attempt::Attempt;
+use crate::agent::Agent;
+use crate::attempt::{Attempt, Manner};
 use crate::grown::grown;
 use crate::look::{bare, explain};
 use crate::moments::{Moments, Trouble};
 use crate::story::story;
 use crate::support::http::Message;
-use crate::world::{LOG, World};
+use crate::world::World;
+
+/// What a store may take; the plan of every world says so. One that takes longer,
+/// on a machine that is busy with something else, is in trouble.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Characters of what is told of one violation.
 const LONGEST: usize = 1_500;
@@ -64,6 +68,8 @@ pub struct Judge<'a> {
     learned: HashMap<(usize, &'static str), u64>,
     /// How many losses of long ago have shown themselves to each agent.
     shown: HashMap<usize, usize>,
+    /// When the requests of clients that went away were done with, at the latest.
+    done: HashMap<&'a str, u64>,
 }
 
 /// What upstream got last on a branch of a history.
@@ -116,7 +122,23 @@ impl<'a> Judge<'a> {
             wrong: Vec::new(),
             learned: HashMap::new(),
             shown: HashMap::new(),
+            done: HashMap::new(),
         }
+    }
+
+    /// When a request was done with, at the latest: that its client has gone away
+    /// is no reason to hurry.
+    fn done(&self, attempt: &Attempt) -> u64 {
+        let done = self.done.get(attempt.tag.as_str());
+        done.copied().unwrap_or(attempt.ended)
+    }
+
+    /// Whether the store was in trouble between the beginning of one request and
+    /// the end of another.
+    fn had_no_store(&self, first: &Attempt, last: &Attempt) -> bool {
+        let slow = |attempt: &Attempt| attempt.took >= STORE_TIMEOUT;
+        let done = self.done(first).max(self.done(last));
+        slow(first) || slow(last) || self.moments.had(Trouble::Store, first.begun, done)
     }
 
     pub fn wrong(&mut self, attempt: &Attempt, what: &str) {
@@ -131,6 +153,12 @@ impl<'a> Judge<'a> {
     pub fn agent(&mut self, agent: &'a Agent) {
         let mut lasts = Lasts::default();
         let fine = self.wrong.len();
+        let left = |attempt: &&Attempt| attempt.manner != Manner::Waits;
+        for (at, attempt) in agent.log.iter().enumerate().filter(|(_, held)| left(held)) {
+            // By the time it has asked twice more.
+            let done = agent.log.get(at + 2).map_or(u64::MAX, |later| later.ended);
+            self.done.insert(&attempt.tag, done);
+        }
         for attempt in &agent.log {
             let before = self.wrong.len();
             self.request(agent, attempt, &mut lasts);
@@ -168,19 +196,6 @@ impl<'a> Judge<'a> {
             last.unsure |= attempt.compaction().is_none();
             lasts.of_histories.insert(bare(&attempt.own), last.clone());
             lasts.of_branches.insert(attempt.branch, last);
-        }
-    }
-
-    /// Invariant 9: nothing of another owner's.
-    fn owner(&mut self, agent: &Agent, attempt: &Attempt, entries: &[&Entry]) {
-        let theirs = secret(1 - agent.owner);
-        let finder = memmem::Finder::new(theirs.as_bytes());
-        let bodies = entries.iter().filter_map(|entry| entry.body.as_deref());
-        let answer = attempt.answer().map(|answer| answer.body.as_slice());
-        for bytes in bodies.chain(answer) {
-            if finder.find(bytes).is_some() {
-                self.wrong(attempt, "invariant 9: words of somebody else's");
-            }
         }
     }
 
@@ -325,10 +340,11 @@ impl<'a> Judge<'a> {
 
     fn continues(&mut self, attempt: &Attempt, earlier: &Last<'_>, view: &[String], bytes: &[u8]) {
         let since = earlier.attempt.begun;
-        if self.moments.had(Trouble::Store, since, attempt.ended) {
+        if self.had_no_store(earlier.attempt, attempt) {
             return;
         }
-        let forgot = self.moments.had(Trouble::Forgotten, since, attempt.ended);
+        let done = self.done(attempt);
+        let forgot = self.moments.had(Trouble::Forgotten, since, done);
         // The same request again, of whose answer something was seen.
         let same = earlier.attempt.own == attempt.own && earlier.attempt.tag != attempt.tag;
         let begun = earlier.attempt.answer();
@@ -364,59 +380,6 @@ impl<'a> Judge<'a> {
                 view.get(at)
             );
             self.wrong(attempt, &what);
-        }
-    }
-
-    /// Invariant 9 for calls of the proxy's own: a summary is made of one owner's
-    /// words, and paid for by that owner.
-    pub fn summaries(&mut self, entries: &[Entry]) {
-        for entry in entries {
-            let Some(body) = entry.body.as_deref() else {
-                continue;
-            };
-            let names = |owner: usize| memmem::find(body, secret(owner).as_bytes()).is_some();
-            if names(0) && names(1) {
-                self.wrong
-                    .push("invariant 9: words of two owners in one request".to_owned());
-            }
-        }
-        let mut payers: HashMap<usize, BTreeSet<&str>> = HashMap::new();
-        for entry in entries {
-            let body = entry.body.as_deref().unwrap_or_default();
-            for owner in 0..2 {
-                if memmem::find(body, secret(owner).as_bytes()).is_some() {
-                    let payer = entry.header("x-api-key").unwrap_or("nobody");
-                    payers.entry(owner).or_default().insert(payer);
-                }
-            }
-        }
-        if payers.values().any(|payers| payers.len() != 1) {
-            self.wrong.push(format!(
-                "invariant 9: words go out in whose name? {payers:?}"
-            ));
-        }
-    }
-
-    /// Invariant 9: no credential in any file, and nobody's words in the log.
-    pub fn files(&mut self, folder: &std::path::Path) {
-        let mut folders = vec![folder.to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                let bytes = std::fs::read(&path).unwrap_or_default();
-                let has = |text: &str| memmem::find(&bytes, text.as_bytes()).is_some();
-                let is_log = path.file_name().is_some_and(|name| name == LOG);
-                for owner in 0..2 {
-                    if has(&credential(owner)) || is_log && has(&secret(owner)) {
-                        let what = format!("invariant 9: a secret is in {}", path.display());
-                        self.wrong.push(what);
-                    }
-                }
-            }
         }
     }
 }

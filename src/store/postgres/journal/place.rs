@@ -28,7 +28,7 @@ pub(super) const NAME: &str = "(SELECT id FROM longhaul.branches \
     WHERE number = current_setting('longhaul.branch')::bigint)";
 
 /// How often a branch may be gone or farther by the time it is written to.
-const ATTEMPTS: u32 = 8;
+pub(super) const ATTEMPTS: u32 = 8;
 
 /// What is to be written to a branch.
 pub(super) struct Message {
@@ -73,7 +73,8 @@ impl PostgresStore {
         for _ in 0..ATTEMPTS {
             // No branch has the number 0 or less.
             let sql = format!(
-                "SELECT count(*), NULL::bytea FROM (SELECT 1 FROM longhaul.branches \
+                "SELECT set_config('longhaul.locked', coalesce(max(number), 0)::text, true)::bigint, \
+                 NULL::bytea FROM (SELECT number FROM longhaul.branches \
                  WHERE number IN ({}) ORDER BY number FOR UPDATE) AS locked; {first}\
                  SELECT set_config('longhaul.branch', \
                  CASE WHEN {ready} THEN coalesce(({}), 0) ELSE -1 END::text, true)::bigint, \
@@ -133,7 +134,11 @@ fn by_chain(trace: &Trace) -> Known {
     );
     Known {
         candidates: format!("SELECT number FROM ({newest}) AS newest"),
-        chosen: format!("SELECT number FROM ({newest}) AS newest WHERE goes_on"),
+        // The newest may be another one by the time the lock is had.
+        chosen: format!(
+            "SELECT number FROM ({newest}) AS newest \
+             WHERE goes_on AND number = current_setting('longhaul.locked')::bigint"
+        ),
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::ask::{Purpose, bytes, fetch, maybe};
 use super::super::rows::number;
 use super::super::trouble::Trouble;
 use super::branches::{BRANCHES, Numbered, branch};
-use super::place::arrive;
+use super::place::{ATTEMPTS, arrive};
 use crate::engine::ids::LineageId;
 use crate::store::journal::growth::{self, Belongs, Found};
 use crate::store::journal::{Trace, room};
@@ -93,10 +93,7 @@ async fn look(
     both.extend_from_slice(b"branch");
     let lock = i64::from_le_bytes(crate::store::rule::proof(&both));
     let sql = format!(
-        "SELECT pg_is_in_recovery() FROM pg_advisory_xact_lock({}); \
-         SELECT false FROM longhaul.branches WHERE number IN \
-         (SELECT branch FROM longhaul.places WHERE chain = {here}) OR number IN \
-         (SELECT b.number FROM {newest}) ORDER BY number FOR UPDATE",
+        "SELECT pg_is_in_recovery() FROM pg_advisory_xact_lock({})",
         number(lock)
     );
     for row in fetch(connection, sql).await? {
@@ -115,9 +112,28 @@ async fn look(
         let messages = u32::try_from(messages).unwrap_or(u32::MAX);
         Ok((row.try_get(10)?, branch(row)?, messages))
     };
-    let rows = fetch(connection, sql).await?;
-    let found: Result<_, sqlx::Error> = rows.iter().map(read).collect();
-    Ok(found?)
+    let lock = format!(
+        "SELECT number FROM longhaul.branches WHERE number IN \
+         (SELECT branch FROM longhaul.places WHERE chain = {here} \
+         UNION ALL (SELECT b.number FROM {newest})) ORDER BY number FOR UPDATE"
+    );
+    // What was found first may be gone by the time it is had.
+    for _ in 0..ATTEMPTS {
+        let locked = fetch(connection, lock.clone()).await?;
+        let locked: Result<Vec<i64>, sqlx::Error> =
+            locked.iter().map(|row| row.try_get(0)).collect();
+        let locked = locked?;
+        let rows = fetch(connection, sql.clone()).await?;
+        let found: Result<Vec<(i64, Numbered, u32)>, sqlx::Error> = rows.iter().map(read).collect();
+        let found = found?;
+        if found
+            .iter()
+            .all(|(_, held, _)| locked.contains(&held.number))
+        {
+            return Ok(found);
+        }
+    }
+    Err(Trouble::Sql(sqlx::Error::RowNotFound))
 }
 
 /// Makes a new branch, under the first of its names that is free.
