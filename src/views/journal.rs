@@ -166,12 +166,11 @@ impl Views {
         let from = from.map(|(messages, hash)| (hash, count(messages)));
         let mut behind = behind(recognised);
         // Of an edited history nothing is known, but of the one before it.
-        let heard_of = match prepared.edited {
-            Some(_) => self.archived.heard_of(prepared.lineage),
-            None => {
-                let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
-                fed.into_iter().collect()
-            }
+        let heard_of = if prepared.edited.is_some() {
+            self.archived.heard_of(prepared.lineage)
+        } else {
+            let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
+            fed.into_iter().collect()
         };
         let heard_of = heard_of.into_iter().filter(shorter);
         behind.extend(heard_of.map(|(messages, hash)| (hash, count(messages))));
