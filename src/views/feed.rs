@@ -6,7 +6,7 @@
 //! journal cannot be written what is oldest is let go and counted, and a warning
 //! says what is not being recorded.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,7 +71,23 @@ struct Waiting {
     size: usize,
     /// What is being written.
     flying: Option<Trace>,
+    /// What is still being gathered, by number.
+    announced: BTreeMap<u64, Trace>,
+    next: u64,
     closed: bool,
+}
+
+/// Something will be handed over that is still being gathered; until then, or
+/// until this is dropped, those who come later know that it comes before them.
+pub struct Announced {
+    feed: Feed,
+    number: u64,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        self.feed.waiting().announced.remove(&self.number);
+    }
 }
 
 impl Waiting {
@@ -113,12 +129,26 @@ impl Feed {
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Says that something of a conversation will come.
+    pub fn announce(&self, trace: &Trace) -> Announced {
+        let mut waiting = self.waiting();
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.announced.insert(number, trace.clone());
+        Announced {
+            feed: self.clone(),
+            number,
+        }
+    }
+
     /// Takes entries of a conversation; none at all still tell how far it has
     /// come. Never waits.
-    pub fn push(&self, trace: Trace, entries: Vec<Entry>, at: Moment) {
+    pub fn push(&self, mut trace: Trace, entries: Vec<Entry>, at: Moment) {
         let places = trace.behind.len() * 40;
         let size = entries.iter().map(bytes).sum::<usize>() + places + 200;
         let mut waiting = self.waiting();
+        // It may have overtaken what comes before it.
+        lead(&mut trace, || waiting.announced.values());
         waiting.size += size;
         let item = Item {
             trace,
@@ -205,16 +235,8 @@ impl Feed {
     /// Adds to a trace the places before it that still wait to be told.
     pub fn lead_to(&self, trace: &mut Trace) {
         let waiting = self.waiting();
-        let known = || waiting.flying.iter().chain(waiting.traces());
-        for _ in 0..LOOKED_AT {
-            let ends = |held: &&Trace| Some(held.here) == trace.from && held.from != trace.from;
-            let Some(held) = known().find(ends) else {
-                break;
-            };
-            let places = held.through.iter().copied().chain(trace.from);
-            trace.through.splice(..0, places);
-            trace.goes_on_from(held);
-        }
+        let written = || waiting.flying.iter().chain(waiting.traces());
+        lead(trace, || written().chain(waiting.announced.values()));
     }
 
     fn put_back(&self, item: Item) {
@@ -275,6 +297,19 @@ impl Feed {
     pub fn close(&self) {
         self.waiting().closed = true;
         self.0.wake.notify_one();
+    }
+}
+
+/// Adds to a trace the places before it, as far as these tell of them.
+fn lead<'a, I: Iterator<Item = &'a Trace>>(trace: &mut Trace, known: impl Fn() -> I) {
+    for _ in 0..LOOKED_AT {
+        let ends = |held: &&Trace| Some(held.here) == trace.from && held.from != trace.from;
+        let Some(held) = known().find(ends) else {
+            break;
+        };
+        let places = held.through.iter().copied().chain(trace.from);
+        trace.through.splice(..0, places);
+        trace.goes_on_from(held);
     }
 }
 

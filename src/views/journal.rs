@@ -242,12 +242,13 @@ impl Views {
         };
         let from = self.archived.fed(prepared.lineage, recognised.as_ref());
         let (feed, at) = (self.feed.clone(), self.now());
+        let announced = self.feed.announce(&trace);
         let work = move || {
             let conversation = recognised.conversation();
             let facts = facts(&conversation, from, conversation.len());
             let notes: Vec<Note<'_>> = facts.iter().map(note).collect();
             feed.push(trace, noted(recognised.seed(), &notes), at);
-            drop(room);
+            drop((announced, room));
         };
         self.in_turn(prepared.recognised.bytes.len(), work);
     }
