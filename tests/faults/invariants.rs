@@ -78,6 +78,10 @@ struct Last<'a> {
     view: Vec<String>,
     attempt: &'a Attempt,
     bytes: &'a [u8],
+    /// Since when this history was asked about: a pass that was given up for want
+    /// of an answer from the store may have come about after all, and show where
+    /// the conversation is taken up there again.
+    since: u64,
     /// Since then something was asked of which nothing is known: a pass may have
     /// been made that neither side has heard of.
     unsure: bool,
@@ -135,10 +139,10 @@ impl<'a> Judge<'a> {
 
     /// Whether the store was in trouble between the beginning of one request and
     /// the end of another.
-    fn had_no_store(&self, first: &Attempt, last: &Attempt) -> bool {
+    fn had_no_store(&self, first: &Last<'_>, last: &Attempt) -> bool {
         let slow = |attempt: &Attempt| attempt.took >= STORE_TIMEOUT;
-        let done = self.done(first).max(self.done(last));
-        slow(first) || slow(last) || self.moments.had(Trouble::Store, first.begun, done)
+        let done = self.done(first.attempt).max(self.done(last));
+        slow(first.attempt) || slow(last) || self.moments.had(Trouble::Store, first.since, done)
     }
 
     pub fn wrong(&mut self, attempt: &Attempt, what: &str) {
@@ -194,7 +198,11 @@ impl<'a> Judge<'a> {
         }
         if let Some(mut last) = self.view(attempt, &entries, inherited) {
             last.unsure |= attempt.compaction().is_none();
-            lasts.of_histories.insert(bare(&attempt.own), last.clone());
+            let history = bare(&attempt.own);
+            if let Some(same) = lasts.of_histories.get(&history) {
+                last.since = last.since.min(same.since);
+            }
+            lasts.of_histories.insert(history, last.clone());
             lasts.of_branches.insert(attempt.branch, last);
         }
     }
@@ -332,6 +340,7 @@ impl<'a> Judge<'a> {
                 view,
                 attempt,
                 bytes,
+                since: attempt.begun,
                 unsure: false,
             });
         }
@@ -340,7 +349,7 @@ impl<'a> Judge<'a> {
 
     fn continues(&mut self, attempt: &Attempt, earlier: &Last<'_>, view: &[String], bytes: &[u8]) {
         let since = earlier.attempt.begun;
-        if self.had_no_store(earlier.attempt, attempt) {
+        if self.had_no_store(earlier, attempt) {
             return;
         }
         let done = self.done(attempt);
