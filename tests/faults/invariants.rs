@@ -137,6 +137,15 @@ impl<'a> Judge<'a> {
         done.copied().unwrap_or(attempt.ended)
     }
 
+    /// From when on the store must have been fine for a view to be continued. A
+    /// known weakness: what one replica sent without the store, and another one
+    /// had committed before, they may see differently for one more request, where
+    /// the reply called no tool by which it could be told.
+    fn trusted_since(&self, attempt: &Attempt, last: Option<&Last<'_>>) -> u64 {
+        let before = last.filter(|_| self.replicas > 1);
+        before.map_or(attempt.begun, |last| last.attempt.begun)
+    }
+
     /// Whether the store was in trouble between the beginning of one request and
     /// the end of another.
     fn had_no_store(&self, first: &Last<'_>, last: &Attempt) -> bool {
@@ -340,7 +349,7 @@ impl<'a> Judge<'a> {
                 view,
                 attempt,
                 bytes,
-                since: attempt.begun,
+                since: self.trusted_since(attempt, last.as_ref()),
                 unsure: false,
             });
         }
