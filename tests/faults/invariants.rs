@@ -78,10 +78,6 @@ struct Last<'a> {
     view: Vec<String>,
     attempt: &'a Attempt,
     bytes: &'a [u8],
-    /// Since when this history was asked about: a pass that was given up for want
-    /// of an answer from the store may have come about after all, and show where
-    /// the conversation is taken up there again.
-    since: u64,
     /// Since then something was asked of which nothing is known: a pass may have
     /// been made that neither side has heard of.
     unsure: bool,
@@ -137,21 +133,12 @@ impl<'a> Judge<'a> {
         done.copied().unwrap_or(attempt.ended)
     }
 
-    /// From when on the store must have been fine for a view to be continued. A
-    /// known weakness: what one replica sent without the store, and another one
-    /// had committed before, they may see differently for one more request, where
-    /// the reply called no tool by which it could be told.
-    fn trusted_since(&self, attempt: &Attempt, last: Option<&Last<'_>>) -> u64 {
-        let before = last.filter(|_| self.replicas > 1);
-        before.map_or(attempt.begun, |last| last.attempt.begun)
-    }
-
     /// Whether the store was in trouble between the beginning of one request and
     /// the end of another.
-    fn had_no_store(&self, first: &Last<'_>, last: &Attempt) -> bool {
+    fn had_no_store(&self, first: &Attempt, last: &Attempt) -> bool {
         let slow = |attempt: &Attempt| attempt.took >= STORE_TIMEOUT;
-        let done = self.done(first.attempt).max(self.done(last));
-        slow(first.attempt) || slow(last) || self.moments.had(Trouble::Store, first.since, done)
+        let done = self.done(first).max(self.done(last));
+        slow(first) || slow(last) || self.moments.had(Trouble::Store, first.begun, done)
     }
 
     pub fn wrong(&mut self, attempt: &Attempt, what: &str) {
@@ -207,11 +194,7 @@ impl<'a> Judge<'a> {
         }
         if let Some(mut last) = self.view(attempt, &entries, inherited) {
             last.unsure |= attempt.compaction().is_none();
-            let history = bare(&attempt.own);
-            if let Some(same) = lasts.of_histories.get(&history) {
-                last.since = last.since.min(same.since);
-            }
-            lasts.of_histories.insert(history, last.clone());
+            lasts.of_histories.insert(bare(&attempt.own), last.clone());
             lasts.of_branches.insert(attempt.branch, last);
         }
     }
@@ -349,7 +332,6 @@ impl<'a> Judge<'a> {
                 view,
                 attempt,
                 bytes,
-                since: self.trusted_since(attempt, last.as_ref()),
                 unsure: false,
             });
         }
@@ -358,7 +340,7 @@ impl<'a> Judge<'a> {
 
     fn continues(&mut self, attempt: &Attempt, earlier: &Last<'_>, view: &[String], bytes: &[u8]) {
         let since = earlier.attempt.begun;
-        if self.had_no_store(earlier, attempt) {
+        if self.had_no_store(earlier.attempt, attempt) {
             return;
         }
         let done = self.done(attempt);
