@@ -6,7 +6,7 @@ use longhaul::sim::{Fault, Options, Reply};
 use serde_json::{Value, json};
 
 use super::{replicas, shared};
-use crate::support::{Answer, eventually, simulated::Simulated};
+use crate::support::{Answer, Proxy, eventually, simulated::Simulated};
 use crate::views::agent::Agent;
 use crate::views::cast::{
     BOUND, NOW, all_answered, continues, messages, same, session, shown, stubs, worked,
@@ -72,18 +72,23 @@ fn taken(agent: &Agent, answer: &Answer) -> Agent {
     agent
 }
 
+/// Replicas that share a database, where there is a server.
+fn over_a_database(count: usize) -> Option<(Simulated, Vec<Proxy>, tempfile::TempDir)> {
+    let (folder, file) = shared().pop().filter(|(_, file)| !file.is_empty())?;
+    let upstream = Simulated::start(Options::default());
+    let file = format!("{file}store.timeout = \"20s\"\n");
+    let proxies = replicas(count, &upstream, &folder, &file);
+    Some((upstream, proxies, folder))
+}
+
 /// Where replicas share a database: the others know of a reply before its client
 /// does. Whoever is asked the same at once, even to make it smaller, sends the
 /// same.
 #[test]
 fn what_was_answered_is_sent_again_by_the_same_view_from_any_replica() {
-    let mut shared = shared();
-    let Some((folder, file)) = shared.pop().filter(|(_, file)| !file.is_empty()) else {
+    let Some((upstream, proxies, _folder)) = over_a_database(3) else {
         return;
     };
-    let upstream = Simulated::start(Options::default());
-    let file = format!("{file}store.timeout = \"20s\"\n");
-    let proxies = replicas(3, &upstream, &folder, &file);
     let mut agent = worked(&upstream, &proxies[0], BOUND);
     for round in 0..6 {
         agent.user("Go on.");
@@ -106,13 +111,9 @@ fn what_was_answered_is_sent_again_by_the_same_view_from_any_replica() {
 /// again, the others hear of it before the client does nevertheless.
 #[test]
 fn what_was_asked_again_after_a_broken_reply_is_known_to_all() {
-    let mut shared = shared();
-    let Some((folder, file)) = shared.pop().filter(|(_, file)| !file.is_empty()) else {
+    let Some((upstream, proxies, _folder)) = over_a_database(2) else {
         return;
     };
-    let upstream = Simulated::start(Options::default());
-    let file = format!("{file}store.timeout = \"20s\"\n");
-    let proxies = replicas(2, &upstream, &folder, &file);
     for round in 0..6 {
         let mut agent = Agent::new(BOUND);
         agent.user(&format!("Story {round}."));
