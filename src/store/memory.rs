@@ -82,23 +82,26 @@ impl Kept {
         }
     }
 
-    /// Notes figures; whether they were taken.
-    fn record(&mut self, mark: &MarkRow) -> bool {
+    /// Notes figures.
+    fn record(&mut self, mark: &MarkRow) {
+        if !self.has(mark.overlay) {
+            return;
+        }
         match self.at(&mark.chain, &mark.model) {
             Some(held) => {
                 let mut held = held.clone();
-                let taken = rule::renew(&mut held, mark);
-                if taken {
+                if rule::renew(&mut held, mark) {
                     self.put(&held);
                 }
-                taken
             }
-            None if self.has(mark.overlay) => {
-                self.put(mark);
-                true
-            }
-            None => false,
+            None => self.put(mark),
         }
+    }
+
+    /// Whether the overlay of a mark holds at its place.
+    fn holds(&self, mark: &MarkRow) -> bool {
+        let held = self.at(&mark.chain, &mark.model);
+        held.is_some_and(|held| held.overlay == mark.overlay)
     }
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
@@ -262,7 +265,10 @@ impl Store for Memory {
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         later(move || {
             let mut kept = self.kept();
-            let lost = marks.iter().filter(|mark| !kept.record(mark));
+            for mark in marks {
+                kept.record(mark);
+            }
+            let lost = marks.iter().filter(|mark| !kept.holds(mark));
             Ok(lost.cloned().collect())
         })
     }

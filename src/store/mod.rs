@@ -207,12 +207,14 @@ pub trait Store: Send + Sync {
     /// After [`StoreError::Slow`] it may still happen: asking again is safe.
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed>;
 
-    /// Notes marks that change no pointer: a new place, or newer figures for a
-    /// place with the same overlay. A place with another overlay keeps what it
-    /// has. `sealed` is only ever set, never cleared; older figures than those
-    /// that are there do nothing else. A mark that points to an overlay that is
-    /// not in the store is left out. Not necessarily durable. The answer is what
-    /// was not taken, because another overlay holds or its own is not there.
+    /// Notes marks, in their order: a new place, or newer figures for a place
+    /// with the same overlay. A place with another overlay keeps what it has,
+    /// unless that was only committed, and not later than this one was answered:
+    /// the view that a client has had an answer to holds. `sealed` is only ever
+    /// set, never cleared; older figures than those that are there do nothing
+    /// else. A mark that points to an overlay that is not in the store is left
+    /// out. Not necessarily durable. The answer is those marks at whose places
+    /// another overlay holds afterwards, or none because their own is not there.
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>>;
 
     /// Those of these segments that exist, in no particular order. Reading does

@@ -45,10 +45,11 @@ pub fn unknown_overlay() -> StoreError {
     StoreError::Failed("a commit points to an overlay that is not in the store".to_owned())
 }
 
-/// Lets a mark take in a newer one of the same place and model. One with another
-/// overlay changes nothing, an older one only seals. Whether anything changed.
+/// Lets a mark take in a newer one of the same place and model. An older one only
+/// seals; one with another overlay changes nothing, unless it gives way. Whether
+/// anything changed.
 pub fn renew(held: &mut MarkRow, newer: &MarkRow) -> bool {
-    if held.overlay != newer.overlay {
+    if held.overlay != newer.overlay && !gives_way(held, newer) {
         return false;
     }
     let sealed = held.sealed || newer.sealed;
@@ -57,6 +58,14 @@ pub fn renew(held: &mut MarkRow, newer: &MarkRow) -> bool {
     }
     held.sealed = sealed;
     true
+}
+
+/// Whether a view that was only committed gives way to one that was answered: a
+/// commit that was given up as too slow may come about after all, and what one
+/// replica has sent without the store another one knows nothing of. Not if it was
+/// committed later: then upstream has refused the other.
+fn gives_way(held: &MarkRow, newer: &MarkRow) -> bool {
+    newer.sealed && !held.sealed && newer.seen_at >= held.seen_at
 }
 
 /// What tells a damaged overlay from a whole one.

@@ -144,8 +144,8 @@ pub struct Prepared {
     pub(super) at_most: Option<u64>,
     /// There are as many segments as there may be: a fresh session is better.
     pub(super) crowded: bool,
-    /// When its mark was committed, if it was: what is known of it later counts
-    /// as later, whatever the clock says.
+    /// When its mark was committed, or written by whoever sent the same before:
+    /// what is known of it later counts as later, whatever the clock says.
     pub(super) committed_at: Moment,
     pub(super) begun: Instant,
 }

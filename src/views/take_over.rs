@@ -70,6 +70,8 @@ impl Views {
         figures.settings = settings(&recognised);
         let sending = self.sending(&before, &figures, standing);
         let base_is_shared = self.shares_base(&figures, lineage);
+        let same = standing.filter(|standing| standing.is_exact(&recognised));
+        let committed_at = same.map_or(Moment(i64::MIN), |standing| standing.seen_at);
         Ok(Prepared {
             view: built.view,
             overlay: built.overlay,
@@ -103,7 +105,7 @@ impl Views {
                 && self.config.policy.mode == Mode::On,
             shrunk: 0,
             spares: false,
-            committed_at: Moment(i64::MIN),
+            committed_at,
             at_most: None,
             crowded,
             begun,

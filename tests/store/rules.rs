@@ -4,7 +4,8 @@ use longhaul::store::{Commit, Committed, MarkRow, Moment, Store};
 
 use crate::over_every_store;
 use crate::support::{
-    blob, body, chain, commit, hint, mark, marks, overlay, put_segment, segment, segments, view,
+    EVERYTHING, blob, body, chain, commit, hint, mark, marks, overlay, put_segment, segment,
+    segments, view,
 };
 
 over_every_store! {
@@ -22,7 +23,9 @@ over_every_store! {
     a_new_place_is_recorded
     newer_figures_replace_older_ones
     older_figures_change_nothing
-    a_record_never_moves_a_pointer
+    a_record_of_what_was_not_answered_moves_no_pointer
+    a_view_that_was_answered_outdoes_one_that_was_only_committed
+    a_view_that_was_committed_after_the_answer_stays
     a_record_to_an_unknown_overlay_is_left_out
     a_record_tells_what_it_did_not_take
     a_seal_is_never_broken
@@ -181,13 +184,55 @@ async fn older_figures_change_nothing(store: &dyn Store) {
     assert_eq!(marks(store, &[1]).await, [mark(1)]);
 }
 
-async fn a_record_never_moves_a_pointer(store: &dyn Store) {
+async fn a_record_of_what_was_not_answered_moves_no_pointer(store: &dyn Store) {
     store.commit(&commit(1, 1)).await.unwrap();
     store.commit(&commit(2, 2)).await.unwrap();
-    let mut other = with_figures(&commit(1, 2).mark, "other", 2_000);
-    other.sealed = true;
+    let other = with_figures(&commit(1, 2).mark, "other", 2_000);
     store.record(&[other, mark(1)]).await.unwrap();
     assert_eq!(marks(store, &[1]).await, [commit(1, 1).mark]);
+}
+
+async fn a_view_that_was_answered_outdoes_one_that_was_only_committed(store: &dyn Store) {
+    for number in 1..=3 {
+        store.commit(&commit(number, number)).await.unwrap();
+    }
+    let answered = |overlay: u64, seen_at| MarkRow {
+        sealed: true,
+        ..with_figures(&commit(1, overlay).mark, "answered", seen_at)
+    };
+    let (first, second) = (answered(2, 2_000), answered(3, 3_000));
+    // The first that was answered has the place, and for good; whoever had it,
+    // if only since the same moment, is told.
+    let newer = with_figures(&commit(1, 1).mark, "newer", 1_500);
+    let all = [newer.clone(), first.clone(), second.clone()];
+    let lost = store.record(&all).await.unwrap();
+    assert_eq!(lost, [newer, second]);
+    assert_eq!(marks(store, &[1]).await, std::slice::from_ref(&first));
+    // A committed one can no longer move it either.
+    let next = Commit {
+        parent: Some(overlay(2)),
+        ..commit(1, 3)
+    };
+    let lost = store.commit(&next).await.unwrap();
+    assert_eq!(lost, Committed::Lost(Box::new(first.clone())));
+    // Nothing points to the overlay that had it, so it can go.
+    let collected = store.collect(EVERYTHING).await.unwrap();
+    assert_eq!((collected.marks, collected.overlays), (0, 1));
+    assert_eq!(store.overlay(overlay(1)).await.unwrap(), None);
+    assert_eq!(marks(store, &[1]).await, [first]);
+}
+
+async fn a_view_that_was_committed_after_the_answer_stays(store: &dyn Store) {
+    let refused = Commit {
+        mark: with_figures(&commit(1, 1).mark, "refused", 2_000),
+        ..commit(1, 1)
+    };
+    store.commit(&refused).await.unwrap();
+    let mut before = with_figures(&mark(1), "answered before", 1_999);
+    before.sealed = true;
+    let lost = store.record(std::slice::from_ref(&before)).await.unwrap();
+    assert_eq!(lost, [before]);
+    assert_eq!(marks(store, &[1]).await, [refused.mark]);
 }
 
 async fn a_record_to_an_unknown_overlay_is_left_out(store: &dyn Store) {

@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
 ];
 
 /// Only the first to come may wait for as long as the steps take; whoever

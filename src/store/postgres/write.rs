@@ -5,7 +5,7 @@
 //! the place: everybody else's insertion waits for it, finds it there, and looks
 //! again. Figures go in many at once, by a statement that applies the same rule.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
@@ -46,12 +46,15 @@ impl PostgresStore {
         let read = |row: &_| {
             let chain = digest(row, 0, ChainHash::from_slice)?;
             let overlay = maybe_digest(row, 2, OverlayId::from_slice)?;
-            Ok((chain, text(row, 1)?, overlay))
+            Ok(((chain, text(row, 1)?), overlay))
         };
         let taken = self.lane.ask(Purpose::Plain, &sql.join("; "), read).await?;
-        let taken: HashSet<_> = taken.into_iter().collect();
-        let key = |mark: &MarkRow| (mark.chain, mark.model.clone(), mark.overlay);
-        let lost = marks.iter().filter(|mark| !taken.contains(&key(mark)));
+        // Of a place that was taken more than once the last one holds.
+        let holds: HashMap<_, _> = taken.into_iter().collect();
+        let lost = marks.iter().filter(|mark| {
+            let held = holds.get(&(mark.chain, mark.model.clone()));
+            held != Some(&mark.overlay)
+        });
         Ok(lost.cloned().collect())
     }
 }
@@ -89,14 +92,6 @@ impl Statements {
             )),
             (None, None) => None,
         };
-        // An overlay that loses a place may have lost its last.
-        let leaves = commit.parent.filter(|parent| mark.overlay != Some(*parent));
-        let leaves = leaves.map_or_else(String::new, |id| {
-            format!(
-                "; INSERT INTO longhaul.unplaced (id) VALUES ({}) ON CONFLICT DO NOTHING",
-                bytes(id.as_bytes())
-            )
-        });
         Self {
             begin: Purpose::Durable.begin(patience),
             look: format!("SELECT {MARK} FROM longhaul.marks WHERE {place} FOR UPDATE"),
@@ -106,7 +101,7 @@ impl Statements {
                  ON CONFLICT DO NOTHING RETURNING true"
             ),
             update: format!(
-                "UPDATE longhaul.marks SET ({MARK}, size) = ROW {values} WHERE {place}{leaves}"
+                "UPDATE longhaul.marks SET ({MARK}, size) = ROW {values} WHERE {place}"
             ),
         }
     }
@@ -195,8 +190,9 @@ fn record(marks: &[&MarkRow]) -> String {
          SELECT * FROM (VALUES {}) AS new ({MARK}, size) \
          WHERE overlay IS NULL OR EXISTS (SELECT 1 FROM longhaul.overlays WHERE id = new.overlay) \
          ON CONFLICT (chain, model) DO UPDATE SET {renewed}, \
-         sealed = held.sealed OR excluded.sealed \
+         overlay = excluded.overlay, sealed = held.sealed OR excluded.sealed \
          WHERE held.overlay IS NOT DISTINCT FROM excluded.overlay \
+         OR (excluded.sealed AND NOT held.sealed AND excluded.seen_at >= held.seen_at) \
          RETURNING chain, model, overlay",
         rows.join(", ")
     )

@@ -4,6 +4,8 @@
 //! one transaction that excludes every other writer, also of other processes.
 //! Figures go in many at once, by statements that apply the same rule.
 
+use std::collections::HashSet;
+
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection, Error};
 
@@ -40,8 +42,10 @@ fn record_sql(rows: usize) -> String {
          AS (VALUES {rows}) \
          INSERT INTO marks (chain, model, lineage, messages, overlay, view, hint, sealed, figures, seen_at, size) \
          SELECT * FROM new WHERE overlay IS NULL OR EXISTS (SELECT 1 FROM overlays WHERE id = new.overlay) \
-         ON CONFLICT (chain, model) DO UPDATE SET {renewed}, sealed = marks.sealed OR excluded.sealed \
-         WHERE marks.overlay IS excluded.overlay"
+         ON CONFLICT (chain, model) DO UPDATE SET {renewed}, \
+         overlay = excluded.overlay, sealed = marks.sealed OR excluded.sealed \
+         WHERE marks.overlay IS excluded.overlay \
+         OR (excluded.sealed AND NOT marks.sealed AND excluded.seen_at >= marks.seen_at)"
     )
 }
 
@@ -108,26 +112,30 @@ pub(super) async fn record(
     marks: &[MarkRow],
 ) -> Result<Vec<MarkRow>, Error> {
     let mut transaction = connection.begin_with(BEGIN).await?;
-    let (mut left, mut lost) = (marks, Vec::new());
+    let (mut left, mut taken) = (marks, 0);
     for size in TOGETHER {
         let sql = record_sql(size);
         while let Some((together, rest)) = left.split_at_checked(size) {
             let record = sqlx::query(AssertSqlSafe(sql.clone()));
             let record = together.iter().fold(record, bind);
-            let taken = record.execute(&mut *transaction).await?.rows_affected();
-            // Mostly all are, and nobody need ask which.
-            if taken < size as u64 {
-                lost.extend(not_taken(&mut transaction, together).await?);
-            }
+            taken += record.execute(&mut *transaction).await?.rows_affected();
             left = rest;
         }
     }
+    let places: HashSet<_> = marks.iter().map(|mark| (mark.chain, &mark.model)).collect();
+    // Mostly all are taken, each at a place of its own: nobody need ask which.
+    let all = taken == marks.len() as u64 && places.len() == marks.len();
+    let lost = if all {
+        Vec::new()
+    } else {
+        not_holding(&mut transaction, marks).await?
+    };
     transaction.commit().await?;
     Ok(lost)
 }
 
 /// Those of some marks at whose places another overlay holds, or none at all.
-async fn not_taken(
+async fn not_holding(
     connection: &mut SqliteConnection,
     marks: &[MarkRow],
 ) -> Result<Vec<MarkRow>, Error> {
