@@ -104,15 +104,6 @@ impl Archived {
         before.map_or(0, |(messages, _)| messages)
     }
 
-    /// The places up to which any history of a session was told of or put away.
-    pub fn heard_of(&self, lineage: LineageId) -> Vec<(usize, ChainHash)> {
-        let held = self.held();
-        let told = held.get(&lineage);
-        let ends = told.map(|told| [told.fed, told.place]).unwrap_or_default();
-        let ends = ends.into_iter().flatten();
-        ends.map(|(messages, _, hash)| (messages, hash)).collect()
-    }
-
     /// The place up to which a history was told of, and its messages.
     pub fn fed_at(&self, lineage: LineageId, swifts: &[Swift]) -> Option<(usize, ChainHash)> {
         let (messages, end, hash) = self.held().get(&lineage)?.fed?;

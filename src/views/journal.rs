@@ -165,15 +165,11 @@ impl Views {
             .max_by_key(|(messages, _)| *messages);
         let from = from.map(|(messages, hash)| (hash, count(messages)));
         let mut behind = behind(recognised);
-        // Of an edited history nothing is known, but of the one before it.
-        let heard_of = if prepared.edited.is_some() {
-            self.archived.heard_of(prepared.lineage)
-        } else {
-            let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
-            fed.into_iter().collect()
-        };
-        let heard_of = heard_of.into_iter().filter(shorter);
-        behind.extend(heard_of.map(|(messages, hash)| (hash, count(messages))));
+        // Of an edited history only what stands before the edit: that the rest was
+        // told of one under the same name does not make it this one's.
+        let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
+        let fed = fed.filter(shorter);
+        behind.extend(fed.map(|(messages, hash)| (hash, count(messages))));
         Some(Trace {
             tenant: chain::start(&recognised.tenant),
             lineage: prepared.lineage,
@@ -350,4 +346,39 @@ fn promised_by(finished: &Finished) -> Option<Promise> {
 
 fn count(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::forgetful::{prepared, views, worked};
+    use super::super::prepare::Wish;
+    use super::*;
+    use crate::store::Memory;
+
+    /// What went another way under the same name is no beginning of a history,
+    /// though it was told of, and though it is as long.
+    #[tokio::test]
+    async fn an_edited_history_has_only_its_own_places_behind_it() {
+        let views = views(Arc::new(Memory::new())).await;
+        let history = worked();
+        let other = prepared(&views, &history[..9], Wish::None).await;
+        views.archived.comes_to(other.lineage, &other.recognised);
+        views.feed_turn(&other);
+        let mut edited = history;
+        edited[2]["content"][0]["content"] = "another result".into();
+        let mut edited = prepared(&views, &edited[..11], Wish::None).await;
+        let before = (ChainHash::from_bytes([3; 32]), 9);
+        (edited.lineage, edited.edited) = (other.lineage, Some(before));
+        let trace = views.trace(&edited).unwrap();
+        assert_eq!(
+            trace.before().first(),
+            Some(&(edited.recognised.hash_at(9).unwrap(), 10))
+        );
+        let (_, own) = edited.recognised.hashes();
+        let strange = |(place, _): &(ChainHash, u32)| *place != before.0 && !own.contains(place);
+        assert!(!trace.before().iter().any(strange), "{trace:?}");
+        assert!(trace.before().contains(&before));
+    }
 }
