@@ -87,13 +87,20 @@ pub struct MarkRow {
 }
 
 impl MarkRow {
+    /// Whether it goes before another one of its place that was only committed.
+    pub fn outdoes(&self, held: &Self) -> bool {
+        rule::gives_way(held, self)
+    }
+
     /// Where another view holds this one still has its reply, and a place of its
     /// own by it, if anything tells the reply.
     fn beside(self) -> Option<Self> {
         let (chain, figures) = bound::beside(self.chain, &self.figures)?;
+        // That it has a reply says that it was answered.
         Some(Self {
             chain,
             figures,
+            sealed: true,
             ..self
         })
     }

@@ -64,8 +64,8 @@ pub fn renew(held: &mut MarkRow, newer: &MarkRow) -> bool {
 /// commit that was given up as too slow may come about after all, and what one
 /// replica has sent without the store another one knows nothing of. Not if it was
 /// committed later: then upstream has refused the other.
-fn gives_way(held: &MarkRow, newer: &MarkRow) -> bool {
-    newer.sealed && !held.sealed && newer.seen_at >= held.seen_at
+pub fn gives_way(held: &MarkRow, answered: &MarkRow) -> bool {
+    answered.sealed && !held.sealed && answered.seen_at >= held.seen_at
 }
 
 /// What tells a damaged overlay from a whole one.

@@ -165,8 +165,8 @@ impl Views {
             .max_by_key(|(messages, _)| *messages);
         let from = from.map(|(messages, hash)| (hash, count(messages)));
         let mut behind = behind(recognised);
-        // Of an edited history only what stands before the edit: that the rest was
-        // told of one under the same name does not make it this one's.
+        // Only places of this very history: what was told of another one under the
+        // same name, and be it the one that was edited, may have gone another way.
         let fed = self.archived.fed_at(prepared.lineage, &recognised.swifts);
         let fed = fed.filter(shorter);
         behind.extend(fed.map(|(messages, hash)| (hash, count(messages))));

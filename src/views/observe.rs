@@ -276,7 +276,53 @@ impl Views {
         };
         row.figures = sent.figures.store();
         row.seen_at = self.now().max(row.seen_at);
-        self.known.remember(at, sent.parent, row.clone());
         self.writer.record(row.clone());
+        let remembered = MarkRow {
+            sealed: true,
+            ..row.clone()
+        };
+        self.known.remember(at, sent.parent, remembered);
+        // Only the first word of an answer takes the place of what was not
+        // answered: until the last one upstream may have refused this view.
+        row.sealed = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::forgetful::{prepared, views, worked};
+    use super::super::prepare::Wish;
+    use super::*;
+    use crate::store::{Commit, Committed, Memory, Store};
+
+    /// A reply may take minutes, and the same may be asked and refused meanwhile.
+    #[tokio::test]
+    async fn the_end_of_a_reply_does_not_bring_back_a_view_that_was_refused_meanwhile() {
+        let store = Arc::new(Memory::new());
+        let views = views(store.clone()).await;
+        let prepared = prepared(&views, &worked(), Wish::Now).await;
+        let mut sent = views.sent(*prepared, StatusCode::OK, &HeaderMap::new());
+        views.began(&mut sent, &Reply::default());
+        views.writer.flush().await.unwrap();
+        let chain = sent.row.as_ref().unwrap().chain;
+        let held = store.marks(&[chain]).await.unwrap().remove(0);
+        assert!(held.sealed && held.overlay.is_some());
+        let instead = MarkRow {
+            overlay: None,
+            sealed: false,
+            ..held.clone()
+        };
+        let commit = Commit {
+            overlay: None,
+            mark: instead.clone(),
+            parent: held.overlay,
+            refused: true,
+        };
+        assert_eq!(store.commit(&commit).await.unwrap(), Committed::Done);
+        views.ended(&mut sent, &Reply::default());
+        views.writer.flush().await.unwrap();
+        assert_eq!(store.marks(&[chain]).await.unwrap(), [instead]);
     }
 }

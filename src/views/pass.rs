@@ -283,9 +283,13 @@ impl Views {
         let tried = prepared.tried.clone();
         let built = self.build(recognised.clone(), plan, from, &tried).await?;
         let old = self.put(prepared, built);
-        let mark = prepared
+        let mut mark = prepared
             .row(false, self.now())
             .ok_or(Fault::Bug("no mark"))?;
+        // What follows a refusal is later than what was refused.
+        mark.seen_at.0 = mark.seen_at.0.saturating_add(i64::from(prepared.refused));
+        // Whatever comes of it: it may come about after all.
+        prepared.committed_at = mark.seen_at;
         let commit = Commit {
             overlay: stored,
             mark,
@@ -299,7 +303,6 @@ impl Views {
         }
         let settled = match outcome {
             Ok(Committed::Done) => {
-                prepared.committed_at = commit.mark.seen_at;
                 if let Some((id, overlay)) = &prepared.overlay {
                     self.overlays.put(*id, overlay.clone());
                 }
@@ -318,6 +321,7 @@ impl Views {
     /// Somebody else was first: their view is the one.
     async fn yield_to(&self, prepared: &mut Prepared, row: &MarkRow) -> Result<(), Fault> {
         prepared.kinds.clear();
+        prepared.committed_at = prepared.committed_at.max(row.seen_at);
         let overlay = match row.overlay {
             Some(id) => Some((id, self.overlay(id).await?)),
             None => None,

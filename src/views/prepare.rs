@@ -144,8 +144,9 @@ pub struct Prepared {
     pub(super) at_most: Option<u64>,
     /// There are as many segments as there may be: a fresh session is better.
     pub(super) crowded: bool,
-    /// When its mark was committed, or written by whoever sent the same before:
-    /// what is known of it later counts as later, whatever the clock says.
+    /// When a mark of it was to be committed, or was written by whoever sent the
+    /// same before: what is known of it later counts as later, whatever the clock
+    /// says.
     pub(super) committed_at: Moment,
     pub(super) begun: Instant,
 }

@@ -220,12 +220,11 @@ fn is_own(recognised: &Recognised) -> bool {
     })
 }
 
-/// Whether what is remembered goes before what the store has. A view that was
-/// sent counts more than one that was only committed, as happens when a commit
-/// was given up as too slow and came about after all.
+/// Whether what is remembered goes before what the store has, or will once it
+/// has heard of it.
 fn is_newer(remembered: &MarkRow, stored: &MarkRow) -> bool {
     let same = remembered.chain == stored.chain && remembered.model == stored.model;
-    remembered.messages > stored.messages || (same && remembered.sealed && !stored.sealed)
+    remembered.messages > stored.messages || (same && remembered.outdoes(stored))
 }
 
 /// The row of the newest place; among several, this model's, of these the one

@@ -114,6 +114,8 @@ impl Views {
             let mut figures = Figures::read(&mark.figures);
             figures.wished = Some(words.to_owned());
             mark.figures = figures.store();
+            // A word about a view takes nobody's place.
+            mark.sealed = false;
             mark.seen_at = mark.seen_at.max(self.now());
         }
         self.store.record(&newest).await?;

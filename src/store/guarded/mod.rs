@@ -6,7 +6,8 @@
 //! what must hold at once (an overlay that a view cannot do without, and what it
 //! leaves out) is kept in memory, in order. When the database is back it is put
 //! there, before anything else is asked of it for the same conversation, by the
-//! same rule as ever: whoever was first wins. Figures are not kept here: whoever
+//! same rules as ever: of two views the one that was answered first wins, and of
+//! two that were not the one that came first. Figures are not kept here: whoever
 //! writes them tries again.
 
 mod absence;
@@ -23,6 +24,7 @@ use self::absence::Absence;
 use self::backlog::{Lane, Pushed};
 use self::deed::Deed;
 use super::journal::Journal;
+use super::rule;
 use super::{
     Answer, Collected, Commit, Committed, Found, Holder, Keep, MarkRow, Memory, Moment, Sessions,
     Store, StoreError,
@@ -135,14 +137,15 @@ fn lanes(marks: &[MarkRow]) -> Vec<Lane> {
     lanes
 }
 
-/// What is stored, and what will be unless somebody else was first.
-fn together(mut stored: Vec<MarkRow>, mut held: Vec<MarkRow>) -> Vec<MarkRow> {
-    let is_stored = |held: &MarkRow| {
-        let mut stored = stored.iter();
-        stored.any(|stored| stored.chain == held.chain && stored.model == held.model)
-    };
-    held.retain(|mark| !is_stored(mark));
-    stored.append(&mut held);
+/// What is stored as it will be with what is held.
+fn together(mut stored: Vec<MarkRow>, held: Vec<MarkRow>) -> Vec<MarkRow> {
+    for mark in held {
+        let same = |stored: &&mut MarkRow| stored.chain == mark.chain && stored.model == mark.model;
+        match stored.iter_mut().find(same) {
+            Some(stored) => _ = rule::renew(stored, &mark),
+            None => stored.push(mark),
+        }
+    }
     stored
 }
 

@@ -106,7 +106,7 @@ async fn bring_overlay(connection: &mut SqliteConnection, commit: &Commit) -> Re
     Ok(found.is_some())
 }
 
-/// Notes figures; those that were not taken.
+/// Notes figures; those whose overlay does not hold afterwards.
 pub(super) async fn record(
     connection: &mut SqliteConnection,
     marks: &[MarkRow],
