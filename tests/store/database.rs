@@ -248,12 +248,13 @@ async fn the_extent_is_that_of_all_branches_and_costs_no_look_at_them() {
     is_right(&*store).await;
     store.collect(EVERYTHING).await.unwrap();
     is_right(&*store).await;
-    // As the format before had it.
+    // As an earlier format had it.
     store.close().await.unwrap();
     let older = "DROP INDEX longhaul.marks_by_hint; DROP TABLE longhaul.extents; \
         DROP FUNCTION longhaul.branches_came() CASCADE; \
         DROP FUNCTION longhaul.branches_changed() CASCADE; \
         DROP FUNCTION longhaul.branches_went() CASCADE; \
+        DROP FUNCTION longhaul.mark_moved() CASCADE; \
         UPDATE longhaul.format SET version = 2";
     execute(&mut raw(&url).await, older).await;
     let store = at(&url).await;
