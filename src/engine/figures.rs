@@ -35,6 +35,10 @@ pub struct Figures {
     pub trail: Trail,
     /// Upstream is asked to drop thinking that does not fit.
     pub drop_block: bool,
+    /// A pass has left thinking that does not fit, and no answer has shown yet
+    /// whether upstream minds.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unfit: bool,
     /// How long the client's cache lives, in seconds.
     pub lifetime: Option<u64>,
     /// The raw count of the history as the client sent it.
@@ -110,6 +114,11 @@ impl From<Counts> for Raw {
             fixed: counts.fixed,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 impl Figures {

@@ -264,6 +264,7 @@ impl Views {
 
     fn keep(&self, sent: &mut Sent, reply: &Reply) {
         let figures = &mut sent.figures;
+        figures.unfit = false;
         figures.prompt = reply.usage.prompt().filter(|tokens| *tokens > 0);
         figures.output = reply.usage.output;
         figures.cache_read = reply.usage.cache_read;

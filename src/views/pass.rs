@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use super::build::{Built, Plan};
 use super::consider::Checked;
-use super::learned::Quirk;
 use super::prepare::Prepared;
 use super::summarise::instructions;
 use super::{Fault, Views};
@@ -192,9 +191,8 @@ impl Views {
             figures.trail.breaks_at(checked.draft.first);
             figures.previous = figures.trail.before(checked.draft.first);
         }
-        figures.drop_block |= checked.draft.leaves_unfit_thinking
-            && self.learned.has(Quirk::Enforces, &prepared.account())
-            && !self.learned.has(Quirk::NoDrop, model);
+        figures.unfit |= checked.draft.leaves_unfit_thinking;
+        figures.drop_block |= figures.unfit && self.should_drop(&prepared.recognised);
         if let Decision::Pass(pass) = &checked.decision {
             figures.course.passed(checked.tokens <= self.floor(model));
             let situation = self.situation(prepared, None);

@@ -19,7 +19,6 @@ use super::{Fault, Views, compute};
 use crate::compactor::sender::Sender;
 use crate::config::{Mode, Threads};
 use crate::engine::accounts::Sending;
-use crate::engine::chain;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, Hint, LineageId, OverlayId};
 use crate::engine::measure::{Anchor, Measured};
@@ -326,14 +325,6 @@ impl Prepared {
             figures: self.figures.store(),
             seen_at: now.max(self.committed_at),
         })
-    }
-
-    /// Whose account it is, and which model: what an API enforces may differ
-    /// from one to the next.
-    pub(super) fn account(&self) -> String {
-        let Recognised { tenant, facts, .. } = self.recognised.as_ref();
-        let tenant = LineageId::beginning(chain::start(tenant).as_bytes());
-        format!("{tenant}/{}", facts.model)
     }
 
     /// The session, as a header shows it.

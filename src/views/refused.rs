@@ -14,7 +14,10 @@ use std::sync::Arc;
 use super::build::Plan;
 use super::learned::Quirk;
 use super::prepare::Prepared;
+use super::recognise::Recognised;
 use super::{Fault, Views};
+use crate::engine::chain;
+use crate::engine::ids::LineageId;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
 use crate::engine::policy::Ask;
@@ -140,7 +143,7 @@ impl Views {
             }
             Refusal::MaxTokensTooLarge { .. } => return None,
             _ if bound => {
-                self.note(self.learned.shown(Quirk::Enforces, &prepared.account()));
+                self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
                 let refused =
                     self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
                 let can_ask = !figures.drop_block && can_ask_to_drop(&recognised.conversation());
@@ -171,6 +174,13 @@ impl Views {
             () if changed && self.own_fits(prepared) => Some(Rung::Own),
             () => None,
         }
+    }
+
+    /// Whether upstream is to be asked to drop thinking that does not fit: it is
+    /// known to refuse that here, and is not known to refuse the question.
+    pub(super) fn should_drop(&self, recognised: &Recognised) -> bool {
+        self.learned.has(Quirk::Enforces, &account(recognised))
+            && !self.learned.has(Quirk::NoDrop, &recognised.facts.model)
     }
 
     /// Whether the client's own request fits the window.
@@ -226,6 +236,7 @@ impl Views {
             Rung::Smaller => self.shrink(prepared).await,
             Rung::Own => {
                 figures.drop_block = false;
+                figures.unfit = false;
                 figures.swap = false;
                 figures.passed = None;
                 let plan = Plan {
@@ -274,6 +285,14 @@ impl Views {
         self.put(prepared, built);
         Ok(())
     }
+}
+
+/// Whose account it is, and which model: what an API enforces may differ from one
+/// to the next.
+fn account(recognised: &Recognised) -> String {
+    let Recognised { tenant, facts, .. } = recognised;
+    let tenant = LineageId::beginning(chain::start(tenant).as_bytes());
+    format!("{tenant}/{}", facts.model)
 }
 
 /// The overlay without the thinking that it may have spoilt, if there is any

@@ -180,6 +180,7 @@ impl Views {
                 figures.others_drop.insert(row.model.clone());
             }
             figures.drop_block = figures.others_drop.remove(model);
+            figures.unfit = false;
             figures.set_overlay_of(&row.model, row.overlay);
             figures.others.remove(model);
         }

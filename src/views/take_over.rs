@@ -146,6 +146,12 @@ impl Views {
             figures.course.goes_on();
             self.note_results(recognised, &mut figures);
         }
+        // What was learned since the pass holds for it, as long as no answer has
+        // shown that it need not.
+        let unseen = |held: &Standing| held.own && !held.sealed && held.adopted.is_none();
+        if figures.unfit && standing.is_some_and(unseen) {
+            figures.drop_block |= self.should_drop(recognised);
+        }
         (before, figures)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul::sim::{Enforcement, Options, Outcome, Reply};
+use longhaul::sim::{Enforcement, Fault, Options, Outcome, Reply};
 use serde_json::{Value, json};
 
 use super::agent::Agent;
@@ -260,4 +260,37 @@ fn no_view_that_upstream_has_seen_is_forgotten_when_the_process_is_killed() {
     }
     assert!(passes > 0, "there was something to forget");
     assert_eq!(refusals(&upstream), 0);
+}
+
+/// A pass whose request upstream could not look at has taught nothing; what
+/// another session is taught meanwhile holds for it too.
+#[test]
+fn what_was_learned_since_a_pass_holds_for_a_view_that_was_not_answered() {
+    let upstream = Simulated::start(Options::default());
+    let proxy = Proxy::before(&upstream.sim.url());
+    let busy = |opening: &str| {
+        let mut agent = Agent::new(BOUND);
+        agent.user(opening);
+        for _ in 0..6 {
+            agent.cycle(&upstream, &proxy, "");
+        }
+        agent
+    };
+    let (first, mut second) = (busy("Work."), busy("Work too."));
+    upstream.sim.push_fault(Fault::Status {
+        status: 529,
+        message: None,
+        retry_after: None,
+        should_retry: Some(false),
+    });
+    assert_eq!(first.send(&proxy, NOW).status(), 529);
+    let tried = shown(&upstream);
+    assert!(stubs(&tried) > 0);
+    second.cycle(&upstream, &proxy, NOW);
+    assert_eq!(refusals(&upstream), 1);
+    assert_eq!(first.send(&proxy, "").status(), 200);
+    assert_eq!(refusals(&upstream), 1);
+    let asked = &upstream.last().json().unwrap()["thinking"]["block_binding"];
+    assert_eq!(asked["prefix_mismatch_behavior"], "drop_block");
+    assert_eq!(shown(&upstream), tried);
 }
