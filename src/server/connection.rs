@@ -6,6 +6,7 @@
 //! still sending is read and dropped for a while, because closing on it would
 //! make the client's system throw away the answer it has not read yet.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use super::line::Line;
 use super::respond::Failure;
 use super::socket::Socket;
 use super::story::{id_header, new_id};
+use super::unwritten::{Blocked, Noting, Pieces};
 
 /// The longest head of a request.
 const HEAD_LIMIT: usize = 128 * 1024;
@@ -99,7 +101,7 @@ pub async fn serve(host: Arc<Host>, stream: TcpStream, peer: SocketAddr) {
     }
 }
 
-type Answer = Result<http::Response<Body>, std::convert::Infallible>;
+type Answer = Result<http::Response<Body>, Infallible>;
 
 /// Boxed, because a connection that is to give its socket back must be movable.
 fn answer(
@@ -212,13 +214,16 @@ async fn serve_http2<S>(host: &Host, stream: S, peer: SocketAddr)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let line = Arc::new(Line::default());
+    let line = Arc::new(Line::looked_after());
+    let blocked = Blocked::default();
+    let stream = Noting::new(stream, blocked.clone());
     let service = {
         let (router, line) = (host.router.clone(), line.clone());
         hyper::service::service_fn(move |request| {
             let mut request: Request<Incoming> = request;
             *request.version_mut() = http::Version::HTTP_11;
-            answer(router.clone(), peer, &line, request)
+            let answer = answer(router.clone(), peer, &line, request);
+            async move { Ok::<_, Infallible>(answer.await?.map(Pieces::of)) }
         })
     };
     let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
@@ -231,8 +236,17 @@ where
     let mut seen = 0;
     let mut closing = false;
     let outcome = loop {
+        let looked_after = std::future::poll_fn(|context| {
+            let outcome = connection.as_mut().poll(context);
+            // It writes as much as it can each time.
+            if outcome.is_pending() && !blocked.is_set() {
+                line.flushed();
+            }
+            outcome
+        });
         tokio::select! {
-            outcome = connection.as_mut() => break outcome,
+            outcome = looked_after => break outcome,
+            () = line.is_asked() => {}
             () = host.draining.cancelled(), if !closing => {
                 connection.as_mut().graceful_shutdown();
                 closing = true;

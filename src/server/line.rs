@@ -9,24 +9,43 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use tokio::sync::Notify;
+
 /// One client connection.
 #[derive(Default)]
 pub struct Line {
     begun: AtomicUsize,
     active: AtomicUsize,
     flushes: AtomicU64,
-    waiting: Mutex<Option<Waker>>,
+    waiting: Mutex<Vec<Waker>>,
     ends_by_closing: AtomicBool,
-    tells_of_flushes: bool,
+    /// How many flushes it takes until what was handed over before them is
+    /// certainly written; none: nobody can tell.
+    takes: Option<u64>,
+    asked: Notify,
 }
 
 impl Line {
     /// A connection whose socket tells when everything has been written.
     pub fn telling() -> Self {
         Self {
-            tells_of_flushes: true,
+            takes: Some(1),
             ..Self::default()
         }
+    }
+
+    /// A connection that tells when it has been looked after, and may just have
+    /// been when something is handed over.
+    pub fn looked_after() -> Self {
+        Self {
+            takes: Some(2),
+            ..Self::default()
+        }
+    }
+
+    /// Waits until somebody wants to know what has been written.
+    pub async fn is_asked(&self) {
+        self.asked.notified().await;
     }
 
     /// A request has arrived.
@@ -57,12 +76,11 @@ impl Line {
     /// Everything handed over so far has been written.
     pub fn flushed(&self) {
         self.flushes.fetch_add(1, Ordering::Relaxed);
-        if let Some(waker) = self.waiting().take() {
-            waker.wake();
-        }
+        let waiting = std::mem::take(&mut *self.waiting());
+        waiting.into_iter().for_each(Waker::wake);
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<Waker>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,14 +103,22 @@ impl Flight {
         self.0.0.flushes.load(Ordering::Relaxed)
     }
 
-    /// Ready once everything has been written anew since there were `before`
-    /// flushes, or if nobody can tell.
+    /// Ready once everything has been written that was handed over when there
+    /// were `before` flushes, or if nobody can tell.
     pub fn poll_flushed(&self, before: u64, context: &mut Context<'_>) -> Poll<()> {
-        *self.0.0.waiting() = Some(context.waker().clone());
-        if self.flushes() > before || !self.0.0.tells_of_flushes {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
+        let Guard(line) = &*self.0;
+        let Some(takes) = line.takes else {
+            return Poll::Ready(());
+        };
+        let mut waiting = line.waiting();
+        if !waiting.iter().any(|held| held.will_wake(context.waker())) {
+            waiting.push(context.waker().clone());
         }
+        drop(waiting);
+        if self.flushes() >= before.saturating_add(takes) {
+            return Poll::Ready(());
+        }
+        line.asked.notify_one();
+        Poll::Pending
     }
 }

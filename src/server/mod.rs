@@ -25,6 +25,7 @@ pub mod socket;
 pub mod story;
 pub mod tenant;
 pub mod tls;
+pub mod unwritten;
 
 use std::io;
 use std::net::SocketAddr;

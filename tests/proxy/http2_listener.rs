@@ -31,6 +31,8 @@ fn block<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(limited).unwrap()
 }
 
+/// Also of a client that takes little at a time, so that some of it still waits
+/// when upstream breaks off.
 #[test]
 fn a_cut_after_much_data_loses_none_of_it() {
     let size = 3 << 20;
@@ -40,21 +42,27 @@ fn a_cut_after_much_data_loses_none_of_it() {
             Step::Close,
         ]
     });
-    let (_proxy, client, url) = listening(&tap);
-    block(async {
-        let mut answer = client.get(format!("{url}/v1/x")).send().await.unwrap();
-        assert_eq!(answer.version(), http::Version::HTTP_2);
-        let mut seen = 0;
-        let ended = loop {
-            match answer.chunk().await {
-                Ok(Some(piece)) => seen += piece.len(),
-                Ok(None) => break true,
-                Err(_) => break false,
-            }
-        };
-        assert!(!ended, "looks whole");
-        assert_eq!(seen, size);
-    });
+    let authority = Authority::new();
+    let proxy = Proxy::with(&tap.url(), &authority.config());
+    let url = format!("https://localhost:{}/v1/x", proxy.address.port());
+    for window in [None, Some(20_000), Some(70_000)] {
+        let client = authority.client().http2_initial_stream_window_size(window);
+        let client = client.build().unwrap();
+        block(async {
+            let mut answer = client.get(&url).send().await.unwrap();
+            assert_eq!(answer.version(), http::Version::HTTP_2);
+            let mut seen = 0;
+            let ended = loop {
+                match answer.chunk().await {
+                    Ok(Some(piece)) => seen += piece.len(),
+                    Ok(None) => break true,
+                    Err(_) => break false,
+                }
+            };
+            assert!(!ended, "looks whole");
+            assert_eq!(seen, size, "{window:?}");
+        });
+    }
 }
 
 #[test]
@@ -100,7 +108,10 @@ fn a_stream_finishes_while_draining() {
     let client = authority.client().build().unwrap();
     block(async {
         let mut answer = client.get(format!("{url}/v1/x")).send().await.unwrap();
-        answer.chunk().await.unwrap();
+        let mut first = Vec::new();
+        while text(&first) != "first" {
+            first.extend_from_slice(&answer.chunk().await.unwrap().unwrap());
+        }
         process.signal("-TERM");
         while tokio::net::TcpStream::connect(process.address)
             .await
