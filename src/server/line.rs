@@ -103,6 +103,12 @@ impl Flight {
         self.0.0.flushes.load(Ordering::Relaxed)
     }
 
+    /// The same, where it must be known before the last piece is handed over: the
+    /// socket may have told of that one before anybody asks, and tells no more.
+    pub fn flushes_at_once(&self) -> Option<u64> {
+        (self.0.0.takes == Some(1)).then(|| self.flushes())
+    }
+
     /// Ready once everything has been written that was handed over when there
     /// were `before` flushes, or if nobody can tell.
     pub fn poll_flushed(&self, before: u64, context: &mut Context<'_>) -> Poll<()> {

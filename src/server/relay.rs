@@ -81,7 +81,8 @@ pub struct Relay<W: Witness> {
     last: Instant,
     alarm: Pin<Box<Sleep>>,
     flight: Option<Flight>,
-    broken: Option<(Broken, u64)>,
+    /// Why it broke off, and what had been written when all was handed over.
+    broken: Option<(Broken, Option<u64>)>,
     begun: bool,
     /// What the first frame waits for, and the frame.
     sealing: Option<Sealing>,
@@ -159,15 +160,19 @@ impl<W: Witness> Relay<W> {
     /// written: hyper would throw away what it still holds.
     fn break_off(&mut self, broken: Broken, context: &Context<'_>) {
         self.finish(Ended::Cut(broken.to_string()));
-        let flushes = self.flight.as_ref().map_or(0, Flight::flushes);
+        let flushes = self.flight.as_ref().and_then(Flight::flushes_at_once);
         self.broken = Some((broken, flushes));
         self.alarm.as_mut().reset(Instant::now() + LAST_WORDS);
         context.waker().wake_by_ref();
     }
 
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<Option<Broken>> {
-        if let (Some((_, before)), Some(flight)) = (&self.broken, &self.flight)
-            && flight.poll_flushed(*before, context).is_pending()
+        if let (Some((_, before)), Some(flight)) = (&mut self.broken, &self.flight)
+            && let before = *before.get_or_insert_with(|| {
+                self.alarm.as_mut().reset(Instant::now() + LAST_WORDS);
+                flight.flushes()
+            })
+            && flight.poll_flushed(before, context).is_pending()
             && self.alarm.as_mut().poll(context).is_pending()
         {
             return Poll::Pending;

@@ -4,7 +4,8 @@
 //! not written yet: it may wait for the client to have room for it, or for the
 //! socket. For room hyper waits only until there is some for the first byte of a
 //! piece, so [`Pieces`] makes the last byte of each a piece of its own, for which
-//! there is room only when there was for all before it. And whether the socket
+//! there is room only when there was for all before it; not of small ones, since
+//! a client may hang up on whoever sends it many tiny pieces. And whether the socket
 //! has taken it all the connection does not say, but it writes as much as it can
 //! each time it is looked after, so [`Noting`] sees whether anything is left.
 
@@ -19,7 +20,11 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A body whose pieces are all followed by their last byte.
+/// The smallest piece that is parted. Receivers reckon what pieces of less than 256
+/// bytes cost them, and a larger one makes up for it.
+const PARTED: usize = 512;
+
+/// A body whose large pieces are followed by their last byte.
 pub struct Pieces {
     body: Body,
     last: Option<Bytes>,
@@ -48,7 +53,7 @@ impl http_body::Body for Pieces {
         let whole = self.body.is_end_stream();
         Poll::Ready(frame.map(|frame| {
             frame.map(|frame| match frame.into_data() {
-                Ok(mut data) if data.len() > 1 && !whole => {
+                Ok(mut data) if data.len() >= PARTED && !whole => {
                     self.last = Some(data.split_off(data.len() - 1));
                     Frame::data(data)
                 }

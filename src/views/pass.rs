@@ -255,6 +255,7 @@ impl Views {
         figures.swap = false;
         figures.passed = None;
         figures.previous = None;
+        figures.unfit = false;
         // The client wants it so.
         prepared.sending.client_edited = true;
         let plan = Plan {

@@ -216,6 +216,7 @@ impl Views {
             }
             Rung::Bare => {
                 prepared.bare = true;
+                figures.unfit = false;
                 let bare = bared(prepared).ok_or(Fault::Bug("no thinking"))?;
                 if let Err(fault) = self.archive(prepared, &[], None).await {
                     // A request that is refused is worse than thinking that is

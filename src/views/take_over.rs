@@ -149,9 +149,8 @@ impl Views {
         // What was learned since the pass holds for it, as long as no answer has
         // shown that it need not.
         let unseen = |held: &Standing| held.own && !held.sealed && held.adopted.is_none();
-        if figures.unfit && standing.is_some_and(unseen) {
-            figures.drop_block |= self.should_drop(recognised);
-        }
+        figures.unfit &= standing.is_some_and(unseen);
+        figures.drop_block |= figures.unfit && self.should_drop(recognised);
         (before, figures)
     }
 

@@ -65,6 +65,31 @@ fn a_cut_after_much_data_loses_none_of_it() {
     }
 }
 
+/// A client may hang up on whoever sends it many tiny frames.
+#[test]
+fn many_small_events_reach_a_client_that_reads_them_late() {
+    let event = "x".repeat(200);
+    let events = chunk(event.as_str()).repeat(300);
+    let tap = Tap::start(move |_| {
+        vec![Step::Send(
+            [STREAM_HEAD.as_bytes(), &events, LAST_CHUNK].concat(),
+        )]
+    });
+    let authority = Authority::new();
+    let proxy = Proxy::with(&tap.url(), &authority.config());
+    let url = format!("https://localhost:{}/v1/x", proxy.address.port());
+    let client = authority
+        .client()
+        .http2_initial_connection_window_size(65_535)
+        .build()
+        .unwrap();
+    block(async {
+        let answer = client.get(&url).send().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(answer.bytes().await.unwrap().len(), 300 * 200);
+    });
+}
+
 #[test]
 fn a_stream_that_was_left_is_cancelled_upstream() {
     let (closed, noticed) = channel();
