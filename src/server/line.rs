@@ -20,8 +20,8 @@ pub struct Line {
     waiting: Mutex<Vec<Waker>>,
     ends_by_closing: AtomicBool,
     /// How many flushes it takes until what was handed over before them is
-    /// certainly written; none: nobody can tell.
-    takes: Option<u64>,
+    /// certainly written.
+    takes: u64,
     asked: Notify,
 }
 
@@ -29,7 +29,7 @@ impl Line {
     /// A connection whose socket tells when everything has been written.
     pub fn telling() -> Self {
         Self {
-            takes: Some(1),
+            takes: 1,
             ..Self::default()
         }
     }
@@ -38,7 +38,7 @@ impl Line {
     /// been when something is handed over.
     pub fn looked_after() -> Self {
         Self {
-            takes: Some(2),
+            takes: 2,
             ..Self::default()
         }
     }
@@ -106,22 +106,19 @@ impl Flight {
     /// The same, where it must be known before the last piece is handed over: the
     /// socket may have told of that one before anybody asks, and tells no more.
     pub fn flushes_at_once(&self) -> Option<u64> {
-        (self.0.0.takes == Some(1)).then(|| self.flushes())
+        (self.0.0.takes == 1).then(|| self.flushes())
     }
 
     /// Ready once everything has been written that was handed over when there
-    /// were `before` flushes, or if nobody can tell.
+    /// were `before` flushes.
     pub fn poll_flushed(&self, before: u64, context: &mut Context<'_>) -> Poll<()> {
         let Guard(line) = &*self.0;
-        let Some(takes) = line.takes else {
-            return Poll::Ready(());
-        };
         let mut waiting = line.waiting();
         if !waiting.iter().any(|held| held.will_wake(context.waker())) {
             waiting.push(context.waker().clone());
         }
         drop(waiting);
-        if self.flushes() >= before.saturating_add(takes) {
+        if self.flushes() >= before.saturating_add(line.takes) {
             return Poll::Ready(());
         }
         line.asked.notify_one();

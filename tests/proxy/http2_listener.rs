@@ -215,3 +215,36 @@ fn an_idle_encrypted_client_is_let_go_in_every_version() {
         });
     }
 }
+
+/// Here there is room for all of it, and it is the socket that holds it up when
+/// upstream breaks off; somewhere among these sizes it does.
+#[test]
+fn a_cut_while_the_socket_is_full_loses_nothing_either() {
+    const STEP: usize = 300 << 10;
+    let authority = Authority::new();
+    for size in (4..=28).map(|steps| steps * STEP) {
+        let tap = Tap::start(move |_| {
+            let data = chunk(vec![b'Z'; size]);
+            vec![
+                Step::Send([STREAM_HEAD.as_bytes(), &data].concat()),
+                Step::Close,
+            ]
+        });
+        let proxy = Proxy::with(&tap.url(), &authority.config());
+        let url = format!("https://localhost:{}/v1/x", proxy.address.port());
+        let room = Some(16 << 20);
+        let client = authority.client().http2_initial_stream_window_size(room);
+        let client = client.http2_initial_connection_window_size(room);
+        let client = client.build().unwrap();
+        block(async {
+            let mut answer = client.get(&url).send().await.unwrap();
+            // Nobody reads: this thread is the client's only one.
+            std::thread::sleep(Duration::from_millis(100));
+            let mut seen = 0;
+            while let Ok(Some(piece)) = answer.chunk().await {
+                seen += piece.len();
+            }
+            assert_eq!(seen, size);
+        });
+    }
+}
