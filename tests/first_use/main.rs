@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod attacked;
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod commands;
