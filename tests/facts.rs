@@ -4,8 +4,7 @@
 //! them, the facts of a history must be those of its parts wherever a request
 //! ended, and what is made of them must keep to its size.
 //!
-//! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
-//! they are, and without them there is nothing to do.
+//! Where there are no recordings, made-up ones are taken: see `recordings`.
 #![allow(
     clippy::indexing_slicing,
     clippy::print_stdout,
@@ -13,8 +12,10 @@
     missing_docs
 )]
 
+mod recordings;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use longhaul::engine::acts;
 use longhaul::engine::conversation::Conversation;
@@ -24,30 +25,14 @@ use longhaul::engine::status::Status;
 use longhaul::wire::body::{Body, Role};
 use serde_json::{Value, json};
 
-fn folder() -> PathBuf {
-    let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    said.unwrap_or_else(|| root.join("../shared/transcripts"))
-}
-
 /// The recordings, each with its messages.
 fn recordings() -> Vec<(String, Vec<Value>)> {
-    let Ok(entries) = std::fs::read_dir(folder()) else {
-        println!("no recordings: nothing to do");
-        return Vec::new();
-    };
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.join("messages.jsonl").exists());
-    paths.sort();
     let read = |path: PathBuf| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let lines = std::fs::read_to_string(path.join("messages.jsonl")).unwrap();
-        let messages = lines
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap());
-        (name, messages.collect())
+        let lines = recordings::lines(&path).into_iter();
+        let messages = lines.map(|line| serde_json::from_str(&line).unwrap());
+        (recordings::name(&path), messages.collect())
     };
-    paths.into_iter().map(read).collect()
+    recordings::all().into_iter().map(read).collect()
 }
 
 /// The files that calls which did not fail have written, by their arguments.

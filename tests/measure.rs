@@ -4,9 +4,8 @@
 //! tokenizers are not public either. Conversations grow message by message, as
 //! agents send them: before the first reply an estimate may be too high but
 //! hardly too low, and from the first reply on it must be near. Recordings of
-//! real sessions are used where there are any, beside this project or in the
-//! folder that `LONGHAUL_TRANSCRIPTS` names, each a folder with `messages.jsonl`;
-//! a made-up session is always there.
+//! real sessions are used where there are any (see `recordings`); a made-up session
+//! is always there.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,6 +21,7 @@ mod growth;
 mod hostile;
 #[path = "measure/live.rs"]
 mod live;
+mod recordings;
 #[path = "measure/samples.rs"]
 mod samples;
 #[path = "measure/sessions.rs"]

@@ -5,22 +5,15 @@
 //! as the user's, every prompt that was typed must, and the same span gives the
 //! same text. Sizes are printed.
 //!
-//! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
-//! they are, and without them there is nothing to do.
+//! Where there are no recordings, made-up ones are taken: see `recordings`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use std::path::{Path, PathBuf};
+mod recordings;
 
 use longhaul::engine::conversation::Conversation;
 use longhaul::engine::pinned::{Settings, genuine, pinned};
 use longhaul::wire::body::Body;
 use serde_json::{Value, json};
-
-fn folder() -> PathBuf {
-    let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    said.unwrap_or_else(|| root.join("../shared/transcripts"))
-}
 
 /// What no user types.
 const INJECTED: [&str; 10] = [
@@ -38,22 +31,10 @@ const INJECTED: [&str; 10] = [
 
 #[test]
 fn real_sessions_are_pinned_without_what_clients_wrote() {
-    let Ok(entries) = std::fs::read_dir(folder()) else {
-        println!("no recordings: nothing to do");
-        return;
-    };
-    let mut recordings: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    recordings.retain(|path| path.join("messages.jsonl").exists());
-    recordings.sort();
-    for recording in recordings {
-        let name = recording
-            .file_name()
-            .unwrap()
-            .to_string_lossy()
-            .into_owned();
-        let lines = std::fs::read_to_string(recording.join("messages.jsonl")).unwrap();
-        let messages: Vec<Value> = lines
-            .lines()
+    for recording in recordings::all() {
+        let name = recordings::name(&recording);
+        let messages: Vec<Value> = recordings::lines(&recording)
+            .iter()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         let bytes = serde_json::to_vec(&json!({"model": "m", "messages": messages})).unwrap();

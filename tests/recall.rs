@@ -8,8 +8,7 @@
 //! first five. Some of the recordings do for every day. How often that is so is printed, in the session alone and with
 //! all sessions in one index.
 //!
-//! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
-//! they are, and without them there is nothing to do.
+//! Where there are no recordings, made-up ones are taken: see `recordings`.
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,
@@ -17,6 +16,8 @@
     clippy::unwrap_used,
     missing_docs
 )]
+
+mod recordings;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -44,12 +45,6 @@ const EVERY: usize = 4;
 /// How far from an identifier its neighbours may stand.
 const NEAR: usize = 240;
 
-fn folder() -> PathBuf {
-    let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    said.unwrap_or_else(|| root.join("../shared/transcripts"))
-}
-
 /// An entry that can be looked for, with its text.
 struct Held {
     entry: Entry,
@@ -58,9 +53,8 @@ struct Held {
 
 /// Everything in a recording.
 fn everything(recording: &Path) -> Vec<Held> {
-    let lines = std::fs::read_to_string(recording.join("messages.jsonl")).unwrap();
-    let lines = lines.lines().filter(|line| !line.trim().is_empty());
-    let array = archive::join(lines.map(str::as_bytes));
+    let lines = recordings::lines(recording);
+    let array = archive::join(lines.iter().map(String::as_bytes));
     let bytes = [&b"{\"messages\":"[..], &array, b"}"].concat();
     let body = Body::split(&bytes).unwrap();
     let conversation = Conversation::new(&bytes, &body);
@@ -214,9 +208,8 @@ fn neighbours(text: &str, at: usize, index: &Index<'_>, but: &[String]) -> Optio
 }
 
 /// All of the recordings, or enough of them.
-fn chosen(mut recordings: Vec<PathBuf>) -> Vec<PathBuf> {
-    recordings.retain(|path| path.join("messages.jsonl").exists());
-    recordings.sort();
+fn chosen() -> Vec<PathBuf> {
+    let mut recordings = recordings::all();
     if std::env::var_os("LONGHAUL_RECALL").is_none() {
         recordings.truncate(PART);
         println!("the first {PART} recordings; LONGHAUL_RECALL=all takes all");
@@ -248,12 +241,7 @@ fn unique(sessions: &[Vec<Held>]) -> Vec<Place> {
 
 #[test]
 fn an_identifier_is_found_by_itself_and_by_its_words() {
-    let folder = folder();
-    let Ok(recordings) = std::fs::read_dir(&folder) else {
-        println!("no recordings in {}: skipped", folder.display());
-        return;
-    };
-    let recordings = chosen(recordings.map(|entry| entry.unwrap().path()).collect());
+    let recordings = chosen();
     let sessions: Vec<Vec<Held>> = recordings.iter().map(|path| everything(path)).collect();
     let mut places = unique(&sessions);
     fastrand::Rng::with_seed(11).shuffle(&mut places);

@@ -1,11 +1,10 @@
 //! Summaries of recordings of real agents: what is really there is believed,
 //! what is not is found out, and a record of them fits any room.
 //!
-//! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
-//! they are, and without them there is nothing to do.
+//! Where there are no recordings, made-up ones are taken: see `recordings`.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use std::path::{Path, PathBuf};
+mod recordings;
 
 use longhaul::engine::conversation::Conversation;
 use longhaul::engine::summary::Narrative;
@@ -14,34 +13,14 @@ use longhaul::engine::summary::parts::parts;
 use longhaul::engine::summary::transcript::{Room, transcript};
 use longhaul::wire::body::Body;
 
-fn folder() -> PathBuf {
-    let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    said.unwrap_or_else(|| root.join("../shared/transcripts"))
-}
-
 /// Every recording as a request, by name.
 fn recordings() -> Vec<(String, Vec<u8>)> {
-    let Ok(entries) = std::fs::read_dir(folder()) else {
-        println!("no recordings: nothing to do");
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.unwrap().path();
-        let Ok(lines) = std::fs::read_to_string(path.join("messages.jsonl")) else {
-            continue;
-        };
-        let lines: Vec<&str> = lines
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .collect();
+    let request = |path: std::path::PathBuf| {
+        let lines = recordings::lines(&path);
         let body = format!(r#"{{"messages":[{}]}}"#, lines.join(","));
-        let name = path.file_name().unwrap().display().to_string();
-        found.push((name, body.into_bytes()));
-    }
-    found.sort();
-    found
+        (recordings::name(&path), body.into_bytes())
+    };
+    recordings::all().into_iter().map(request).collect()
 }
 
 fn saying(items: Vec<String>) -> Narrative {

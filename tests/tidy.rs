@@ -136,3 +136,19 @@ fn no_file_holds_more_than_one_can_read() {
         );
     }
 }
+
+/// Whatever a test looks at, it must find on a fresh clone too, so only the module
+/// that falls back on the shipped recordings may look beside the project.
+#[test]
+fn only_one_module_looks_for_recordings_outside_the_project() {
+    let outside = ["../sha", "red"].concat();
+    let variable = ["LONGHAUL_", "TRANSCRIPTS"].concat();
+    let all = [files("src"), files("tests"), files("benches")].concat();
+    let mut found: Vec<String> = all
+        .into_iter()
+        .filter(|(_, text)| text.contains(&outside) || text.contains(&variable))
+        .map(|(name, _)| name)
+        .collect();
+    found.sort();
+    assert_eq!(found, ["tests/recordings/mod.rs"]);
+}

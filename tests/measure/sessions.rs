@@ -1,8 +1,10 @@
 //! Sessions to measure: recorded ones, and one that is made up.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
+
+use super::recordings;
 
 /// A session, as the messages of its last request.
 pub struct Session {
@@ -10,29 +12,17 @@ pub struct Session {
     pub messages: Vec<Value>,
 }
 
-/// The recordings, if there are any.
+/// The recordings.
 pub fn recorded() -> Vec<Session> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
-    let folder = std::env::var_os("LONGHAUL_TRANSCRIPTS").map_or(beside, Into::into);
-    let Ok(folders) = std::fs::read_dir(&folder) else {
-        println!("skipped: no recordings in {}", folder.display());
-        return Vec::new();
+    let recordings = recordings::all();
+    let session = |path: &PathBuf| Session {
+        name: recordings::name(path),
+        messages: recordings::lines(path)
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
     };
-    let mut sessions: Vec<Session> = folders
-        .filter_map(|entry| {
-            let path = entry.unwrap().path();
-            let lines = std::fs::read_to_string(path.join("messages.jsonl")).ok()?;
-            Some(Session {
-                name: path.file_name()?.to_string_lossy().into_owned(),
-                messages: lines
-                    .lines()
-                    .map(|line| serde_json::from_str(line).unwrap())
-                    .collect(),
-            })
-        })
-        .collect();
-    sessions.sort_by(|one, other| one.name.cmp(&other.name));
-    sessions
+    recordings.iter().map(session).collect()
 }
 
 /// Everything there is to measure.

@@ -16,6 +16,8 @@
 
 #[path = "../cluster/mod.rs"]
 mod cluster;
+#[path = "../recordings/mod.rs"]
+mod recordings;
 mod support;
 
 mod admin;

@@ -1,6 +1,5 @@
 //! The sessions that are played, and where passes are forced in them.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul::config::Sources;
@@ -10,7 +9,7 @@ use longhaul::replay::read::read;
 use longhaul::replay::session::Session;
 use longhaul::replay::settings::Settings;
 
-use super::{Signals, coding};
+use super::{Signals, coding, recordings};
 
 /// Where no time was recorded.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -122,21 +121,9 @@ pub fn generated(kind: &str, seed: u64, cycles: usize, tokens: usize) -> Session
     Session::of(&format!("{kind}-{seed}-{cycles}"), &messages, PAUSE)
 }
 
-/// The recordings of these names, or all; nothing where there are none.
+/// The recordings of these names that are there, or all.
 fn recorded(names: &[&str]) -> Vec<Session> {
-    let said = std::env::var_os("LONGHAUL_TRANSCRIPTS").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = said.unwrap_or_else(|| root.join("../shared/transcripts"));
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!(
-            "no recordings in {}: generated sessions only",
-            folder.display()
-        );
-        return Vec::new();
-    };
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.join("messages.jsonl").exists());
-    paths.sort();
+    let paths = recordings::all();
     let sessions = paths
         .iter()
         .map(|path| Session::new(&read(path).unwrap().recording, PAUSE));

@@ -23,6 +23,8 @@ mod coding;
 mod command;
 mod golden;
 mod reached;
+#[path = "../recordings/mod.rs"]
+mod recordings;
 mod speed;
 #[allow(dead_code)]
 #[path = "../proxy/economy/text.rs"]

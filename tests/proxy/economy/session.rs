@@ -11,7 +11,8 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use super::coding;
-use crate::views::transcripts::{folder, opens_turn, stretches};
+use crate::recordings;
+use crate::views::transcripts::{opens_turn, stretches};
 
 /// Fewer messages than this are no session.
 const SHORTEST: usize = 20;
@@ -98,30 +99,27 @@ pub fn all_generated() -> Vec<Session> {
         .collect()
 }
 
-/// Every stretch of every recording; at most so many messages of each.
+/// Every stretch of every recording, or of those that are named and there; at most
+/// so many messages of each.
 pub fn recorded(names: &[&str], most: usize) -> Vec<Session> {
-    let folder = folder();
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!(
-            "no recordings in {}: generated sessions only",
-            folder.display()
-        );
-        return Vec::new();
-    };
-    let mut recordings: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    recordings.retain(|path| path.join("messages.jsonl").exists());
-    recordings.sort();
+    let mut recordings = recordings::all();
+    recordings.retain(|path| {
+        let name = recordings::name(path);
+        names.is_empty() || names.contains(&name.as_str())
+    });
+    stretches_of(&recordings, most)
+}
+
+/// Every stretch of the recordings that ship with the project.
+pub fn shipped(most: usize) -> Vec<Session> {
+    stretches_of(&recordings::shipped(), most)
+}
+
+fn stretches_of(recordings: &[PathBuf], most: usize) -> Vec<Session> {
     let mut sessions = Vec::new();
     for recording in recordings {
-        let name = recording
-            .file_name()
-            .unwrap()
-            .to_string_lossy()
-            .into_owned();
-        if !names.is_empty() && !names.contains(&name.as_str()) {
-            continue;
-        }
-        for (at, messages) in stretches(&recording).iter().enumerate() {
+        let name = recordings::name(recording);
+        for (at, messages) in stretches(recording).iter().enumerate() {
             let messages = &messages[..messages.len().min(most)];
             if messages.len() >= SHORTEST {
                 let seed = (sessions.len() + 1_000) as u64;

@@ -1,7 +1,8 @@
 //! Nothing is ever gone: what views leave out comes back, byte for byte, and is
 //! found.
 //!
-//! Recordings of real agents and generated sessions are played in both styles,
+//! Recordings of real agents, where there are any, made-up ones that ship with the
+//! project, and generated sessions are played in both styles,
 //! with budgets so small that every tier has to give. Then everything is asked
 //! back: each history as of each pass, each reference that any view showed, and
 //! facts that only the journal still has. A usual run plays a few short
@@ -60,6 +61,8 @@ fn selection() -> Vec<Session> {
     let Some(part) = part() else {
         let mut few = session::recorded(&["codex-agentv-198k", "cc-entire-113k"], 48);
         few.truncate(2);
+        // Always, so that with and without recordings every tier has to give.
+        few.extend(session::shipped(48).into_iter().take(1));
         few.push(session::wordy(51, 36, 45_000));
         return few;
     };

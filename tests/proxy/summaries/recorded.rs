@@ -1,11 +1,10 @@
 //! Recordings of real agents: nothing the user said is lost, and nobody waits.
 //!
-//! The recordings are not part of the project: `LONGHAUL_TRANSCRIPTS` says where
-//! they are, and without them there is nothing to do. A usual run takes the
-//! beginnings of some; with `LONGHAUL_CASES` each is played to its end.
+//! Where there are no recordings, made-up ones are taken: see `recordings`. A usual
+//! run takes the beginnings of some; with `LONGHAUL_CASES` each is played to its
+//! end.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use longhaul::engine::conversation::Conversation;
@@ -16,8 +15,9 @@ use serde_json::{Value, json};
 
 use super::facts::words;
 use super::stage::{Stage, settings};
+use crate::recordings;
 use crate::views::cast::{FREE, NOW};
-use crate::views::transcripts::{folder, stretches};
+use crate::views::transcripts::stretches;
 
 /// Messages of a recording in a usual run, and recordings.
 const PIECE: usize = 60;
@@ -29,13 +29,7 @@ fn whole() -> bool {
 
 /// Each recording's longest stretch, with its name.
 fn recordings() -> Vec<(String, Vec<Value>)> {
-    let Ok(entries) = std::fs::read_dir(folder()) else {
-        println!("no recordings in {}: nothing to do", folder().display());
-        return Vec::new();
-    };
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.join("messages.jsonl").exists());
-    paths.sort();
+    let paths = recordings::all();
     let most = if whole() { usize::MAX } else { RECORDINGS };
     let found = paths.into_iter().take(most).filter_map(|path| {
         let stretches = stretches(&path).into_iter();
@@ -43,7 +37,7 @@ fn recordings() -> Vec<(String, Vec<Value>)> {
         if !whole() {
             longest.truncate(PIECE);
         }
-        Some((path.file_name()?.to_string_lossy().into_owned(), longest))
+        Some((recordings::name(&path), longest))
     });
     found.collect()
 }
