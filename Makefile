@@ -4,12 +4,21 @@
 #   make bench   is it fast?        against a floor, and beside nginx: one run, one table
 #   make prove   does it hold up?   the long suites; results in tests/RESULTS.md
 
-.PHONY: test check bench prove
+.PHONY: test test-recordings check bench prove
 
 # The same cases each time, so that a failure is the change's; `make prove` takes
-# others.
+# others. All tests are run even if some fail, and the last line counts them.
 test:
-	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} cargo test --locked
+	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} tests/count cargo test --locked --no-fail-fast
+
+# The tests that look at recordings, on whatever recordings there are: those in
+# LONGHAUL_TRANSCRIPTS or beside the project, else the made-up ones.
+test-recordings:
+	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} tests/count sh -c '\
+	    cargo test --locked --no-fail-fast --test facts --test measure --test pinned \
+	        --test recall --test replay --test summaries --test superseded; first=$$?; \
+	    cargo test --locked --no-fail-fast --test proxy -- \
+	        economy:: nothing_gone:: summaries::recorded:: views::transcripts:: && exit $$first'
 
 # What a change must pass besides the tests.
 check:
