@@ -75,6 +75,7 @@ impl Compactor {
         let begun = Instant::now();
         let leave = self.leave(errand, turn, self.way(errand)).await;
         let (mut way, mut leave) = leave.ok_or(Failure::Shut)?;
+        tracing::info!(segment = %errand.id, ?way, "a summary is begun");
         let outcome = self.attempts(errand, &mut way, &mut leave, until).await;
         self.came_of(leave, outcome.as_ref().err().copied());
         self.tell().await;

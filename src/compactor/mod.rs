@@ -209,6 +209,7 @@ impl Compactor {
             };
             // Stored by now: whoever looks from here on finds it there.
             compactor.flights().remove(&id);
+            turn.tell_end(id, landed.is_ok());
             landing.send_replace(Some(landed));
             // Last: nobody here waits for what only others need to know.
             turn.end().await;

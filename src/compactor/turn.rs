@@ -8,7 +8,7 @@
 //! soon after its process has died, so that another takes over. It spares money
 //! and proves nothing: the first summary that is stored is everybody's.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use super::Compactor;
 use super::errand::{Errand, Finished};
 use crate::engine::ids::SegmentId;
 use crate::engine::recovery::Failure;
-use crate::store::{Holder, Store};
+use crate::store::{Holder, Store, StoreError};
 
 /// How long a lease outlives its process at the most.
 const LEASE: Duration = Duration::from_secs(10);
@@ -32,6 +32,31 @@ pub(super) struct Turn {
     /// What those are called who are at something that would do as well.
     others: Vec<String>,
     holder: Holder,
+    held: Mutex<Held>,
+}
+
+/// For how long a lease may have gone without being extended.
+#[derive(Debug, Default)]
+struct Held {
+    /// When the last extension that succeeded was asked for.
+    asked: Option<Instant>,
+    /// The longest time between asking for one extension and having the next.
+    longest: Duration,
+}
+
+impl Held {
+    /// An extension that was asked for then has succeeded by now.
+    fn extend(&mut self, asked: Instant, now: Instant) {
+        self.longest = self.unextended(now).unwrap_or_default();
+        self.asked = Some(asked);
+    }
+
+    /// The longest time without an extension up to now; `None`: it was never held.
+    /// Counted from when an extension was asked for, so rather too long.
+    fn unextended(&self, now: Instant) -> Option<Duration> {
+        let since = now.saturating_duration_since(self.asked?);
+        Some(self.longest.max(since))
+    }
 }
 
 fn name(id: SegmentId) -> String {
@@ -45,6 +70,38 @@ impl Turn {
             name: name(errand.id),
             others: errand.as_good.iter().copied().map(name).collect(),
             holder: Holder::random(),
+            held: Mutex::default(),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lease, or extends it.
+    async fn lease(&self) -> Result<bool, StoreError> {
+        let asked = Instant::now();
+        let taken = self.store.lease(&self.name, self.holder, LEASE).await;
+        if matches!(taken, Ok(true)) {
+            self.held().extend(asked, Instant::now());
+        }
+        taken
+    }
+
+    /// Says in the log how a summary ended that this process made itself, and
+    /// whether another may have been made meanwhile.
+    pub(super) fn tell_end(&self, id: SegmentId, finished: bool) {
+        let Some(unextended) = self.held().unextended(Instant::now()) else {
+            return;
+        };
+        let lapsed = unextended >= LEASE;
+        tracing::info!(segment = %id, finished, lapsed, "a summary has ended");
+        if lapsed {
+            tracing::warn!(
+                segment = %id,
+                "the lease of a summary was not extended for {unextended:?}: another replica may \
+                 have asked for the same one; is this machine or its store overloaded?"
+            );
         }
     }
 
@@ -52,8 +109,7 @@ impl Turn {
     /// away keeps everybody from asking a model, because what all wait for cannot
     /// be told from what nobody is at.
     async fn take(&self) -> Result<bool, Failure> {
-        let taken = self.store.lease(&self.name, self.holder, LEASE).await;
-        let taken = match taken {
+        let taken = match self.lease().await {
             Ok(taken) => taken,
             Err(_) if self.store.is_away() => return Err(Failure::Shut),
             Err(error) => {
@@ -69,6 +125,7 @@ impl Turn {
         let elsewhere = self.store.is_leased(&self.others).await.unwrap_or(false);
         if elsewhere {
             self.end().await;
+            *self.held() = Held::default();
         }
         Ok(!elsewhere)
     }
@@ -77,7 +134,7 @@ impl Turn {
     /// moment ago does not mean that the store is still there to take what comes
     /// of it.
     pub(super) async fn holds(&self) -> bool {
-        match self.store.lease(&self.name, self.holder, LEASE).await {
+        match self.lease().await {
             Ok(held) => held,
             Err(_) => !self.store.is_away(),
         }
@@ -89,7 +146,7 @@ impl Turn {
             tokio::time::sleep(LEASE / 3).await;
             // One that is lost meanwhile is no reason to throw away what is half
             // paid for.
-            let _ = self.store.lease(&self.name, self.holder, LEASE).await;
+            let _ = self.lease().await;
         }
     }
 
@@ -133,5 +190,25 @@ impl Compactor {
             taken = turn.take().await;
             found = self.stored(&ids).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_counts_from_when_an_extension_was_asked_for() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut held = Held::default();
+        assert_eq!(held.unextended(at(50)), None, "it was never held");
+        held.extend(at(50), at(52));
+        assert_eq!(held.unextended(at(53)), Some(Duration::from_secs(3)));
+        // Asked for in time, but had late.
+        held.extend(at(54), at(61));
+        assert_eq!(held.unextended(at(62)), Some(Duration::from_secs(11)));
+        held.extend(at(63), at(63));
+        assert_eq!(held.unextended(at(64)), Some(Duration::from_secs(11)));
     }
 }

@@ -62,7 +62,16 @@ impl Fleet {
 
     /// What each of them told, those that were killed too.
     pub fn told(&self) -> Vec<Told> {
-        self.each_log().map(|(_, said)| Told::read(&said)).collect()
+        let told = self.each_log().map(|(path, said)| {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let (place, number) = name.split_once('-').unwrap();
+            let alive = self.at(place.parse().unwrap()).number;
+            Told {
+                killed: number.parse::<usize>().unwrap() < alive,
+                ..Told::read(&said)
+            }
+        });
+        told.collect()
     }
 
     /// What all of them logged.

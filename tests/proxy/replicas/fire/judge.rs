@@ -5,23 +5,21 @@
 //! then told by its segments. A session's view may change when an answer tells
 //! of a pass, when an answer was lost with its replica, and where the database
 //! was away; at no other time, and above all never back, unless a pass heals what
-//! was left out while the database was away. A summary may be asked
-//! for again if the replica that wanted it was killed meanwhile.
+//! was left out while the database was away. When a summary may be asked for
+//! again is told in `again`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use longhaul::sim::{Entry, Kind};
 use serde_json::Value;
 
+use super::again;
 use super::client::{Attempt, Session, now};
 use super::told::Told;
 use crate::views::cast::unmarked;
 
-/// How long before a kill a summary may have been asked for that died with it,
-/// in milliseconds.
-const FLIGHT: u64 = 20_000;
 /// How long may be between the last word of the database and what it allowed, in
 /// milliseconds, besides what the machine is late.
 const UNDER_WAY: u64 = 500;
@@ -52,10 +50,7 @@ struct Seen {
 
 /// A summary that was asked for.
 struct Summary {
-    at: u64,
     digest: blake3::Hash,
-    /// The messages, for whoever looks for a mistake.
-    span: String,
 }
 
 #[derive(Default)]
@@ -140,14 +135,10 @@ impl Judge {
     pub fn see(&mut self, entries: Vec<Entry>) {
         for entry in entries {
             assert!(entry.is_answered(), "{:?}", entry.outcome);
-            let at = entry.at;
             let body = entry.body.as_ref().unwrap();
             if entry.kind == Kind::Summary {
                 let digest = blake3::hash(body);
-                let text = String::from_utf8_lossy(body);
-                let mut said = text.split("Session ").skip(1).map(|rest| &rest[..14]);
-                let span = format!("{:?} to {:?}", said.next(), said.last());
-                self.summaries.push(Summary { at, digest, span });
+                self.summaries.push(Summary { digest });
                 continue;
             }
             let mut headers = entry.headers.iter();
@@ -230,7 +221,7 @@ impl Judge {
             .filter(|attempt| attempt.pass.is_none())
             .count();
         verdict.longest = sessions.iter().map(|s| s.longest).max().unwrap();
-        self.count_summaries(&mut verdict);
+        self.count_summaries(&mut verdict, told);
         self.count_told(&mut verdict, told);
         let settled = self.away.iter().map(|outage| outage.found - outage.back);
         verdict.settled_after = Duration::from_millis(settled.max().unwrap_or(0));
@@ -290,22 +281,19 @@ impl Judge {
         assert!(passes >= verdict.passes, "{passes}");
     }
 
-    fn count_summaries(&self, verdict: &mut Verdict) {
-        let mut first: HashMap<blake3::Hash, u64> = HashMap::new();
-        for summary in &self.summaries {
-            verdict.summaries += 1;
-            let Some(earlier) = first.insert(summary.digest, summary.at) else {
-                continue;
-            };
-            let mut kills = self.kills.iter();
-            let excused = kills.any(|kill| earlier <= *kill && *kill < earlier + FLIGHT);
-            assert!(
-                excused,
-                "{} was summed up twice, at {earlier} and at {}; kills {:?}, away {:?}",
-                summary.span, summary.at, self.kills, self.away
-            );
-            verdict.summaries_again += 1;
-        }
+    fn count_summaries(&self, verdict: &mut Verdict, told: &[Told]) {
+        let away: Vec<(u64, u64)> = self.away.iter().map(|o| (o.since, o.found)).collect();
+        let excused = again::count(told, &away)
+            .unwrap_or_else(|why| panic!("{why}; kills {:?}, away {away:?}", self.kills));
+        let different: HashSet<&blake3::Hash> = self.summaries.iter().map(|s| &s.digest).collect();
+        verdict.summaries = self.summaries.len();
+        verdict.summaries_again = verdict.summaries - different.len();
+        // What upstream was asked twice, replicas have begun twice.
+        let again = verdict.summaries_again;
+        assert!(
+            again <= excused,
+            "{again} asked for again, {excused} begun again"
+        );
     }
 }
 

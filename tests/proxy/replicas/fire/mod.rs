@@ -10,6 +10,7 @@
 //! While the database is away no model is asked and passes are made only where
 //! nothing else is left, which the replicas tell: see `told`.
 
+mod again;
 mod client;
 mod fleet;
 mod judge;

@@ -27,6 +27,23 @@ pub struct Told {
     pub asked: Vec<u64>,
     /// When it knew that its database was away: since when, and until when.
     pub away: Vec<(u64, u64)>,
+    /// Summaries that it began to ask for, by their ids, and when.
+    pub begun: Vec<(String, u64)>,
+    /// Summaries that came to an end.
+    pub ended: Vec<Ended>,
+    /// It was killed.
+    pub killed: bool,
+}
+
+/// How a replica's work on a summary ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub segment: String,
+    pub at: u64,
+    /// There is a summary: else it failed.
+    pub finished: bool,
+    /// Its lease may have run out before, so that another replica may have begun.
+    pub lapsed: bool,
 }
 
 impl Told {
@@ -45,6 +62,7 @@ impl Told {
 
     fn hear(&mut self, line: &Value) {
         let number = |name: &str| line[name].as_u64().unwrap();
+        let segment = || line["segment"].as_str().unwrap().to_owned();
         let at = moment(line["timestamp"].as_str().unwrap());
         match line["message"].as_str().unwrap() {
             "a pass" => self.passes.push(Pass {
@@ -54,6 +72,13 @@ impl Told {
                 away: line["store_is_away"].as_bool().unwrap(),
             }),
             "a model is asked for a summary" => self.asked.push(at),
+            "a summary is begun" => self.begun.push((segment(), at)),
+            "a summary has ended" => self.ended.push(Ended {
+                segment: segment(),
+                at,
+                finished: line["finished"].as_bool().unwrap(),
+                lapsed: line["lapsed"].as_bool().unwrap(),
+            }),
             said if said.starts_with("the store is away") => self.away.push((at, u64::MAX)),
             said if said.starts_with("the store is back") => self.away.last_mut().unwrap().1 = at,
             _ => {}
