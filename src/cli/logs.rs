@@ -51,7 +51,10 @@ where
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_ansi(colours)
-        .with_target(false);
+        .with_target(false)
+        // It would complain on standard error, which panics where that is gone,
+        // as a terminal that has hung up.
+        .log_internal_errors(false);
     let lines = if json {
         lines.json().flatten_event(true).boxed()
     } else {

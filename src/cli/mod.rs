@@ -17,6 +17,7 @@ pub mod replay;
 pub mod run;
 pub mod serve;
 pub mod sessions;
+mod signals;
 pub mod sim;
 pub mod store;
 

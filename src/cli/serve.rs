@@ -2,14 +2,15 @@
 //!
 //! The first line on standard output says where it listens; scripts wait for it.
 //! Logs go to standard error. SIGTERM and SIGINT drain; a second one ends the
-//! process at once.
+//! process at once. SIGHUP drains where there is a terminal that can hang up; a
+//! service without one has nothing to reload, so it logs the signal and goes on.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use hyper_util::client::proxy::matcher::Matcher;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{OverrideArgs, exposure, logs};
 use crate::app::{App, Surroundings};
@@ -57,6 +58,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     // Before the announcement: whoever waits for it may send a signal at once.
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    let mut hangup = listen_for_hangup().context("cannot listen for SIGHUP")?;
     let app = App::start(config, surroundings).await?;
     let scheme = if config.tls.cert.is_some() {
         "https"
@@ -78,6 +80,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            () = terminal_gone(&mut hangup) => {}
         }
         tokio::spawn(async move {
             tokio::select! {
@@ -90,6 +93,47 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     };
     app.run(stop).await;
     Ok(())
+}
+
+/// SIGHUP, and whether it means that a terminal is gone.
+struct Hangup {
+    signal: Signal,
+    has_terminal: bool,
+}
+
+/// Listens for SIGHUP, unless it is ignored from the start, as under `nohup`:
+/// listening would undo that.
+fn listen_for_hangup() -> std::io::Result<Option<Hangup>> {
+    if super::signals::is_ignored(SignalKind::hangup().as_raw_value()) {
+        return Ok(None);
+    }
+    Ok(Some(Hangup {
+        signal: signal(SignalKind::hangup())?,
+        // Asked now: once it has hung up, it cannot be opened.
+        has_terminal: std::fs::File::open("/dev/tty").is_ok(),
+    }))
+}
+
+/// Waits until the controlling terminal hangs up, which without one is never.
+async fn terminal_gone(hangup: &mut Option<Hangup>) {
+    let Some(Hangup {
+        signal,
+        has_terminal,
+    }) = hangup
+    else {
+        return std::future::pending().await;
+    };
+    while signal.recv().await.is_some() {
+        if *has_terminal {
+            tracing::info!("SIGHUP: the terminal is gone, draining");
+            return;
+        }
+        tracing::info!(
+            "SIGHUP: going on, there is nothing to reload: a changed configuration takes effect \
+             at a restart"
+        );
+    }
+    std::future::pending().await
 }
 
 /// What the environment of this process says.

@@ -45,6 +45,42 @@ fn sigterm_lets_running_streams_finish_takes_no_new_connection_and_exits_0() {
 }
 
 #[test]
+fn a_terminal_that_hangs_up_drains() {
+    let gate = Gate::new();
+    let tap = streaming(&gate);
+    let process = Process::on_a_terminal(&tap.url(), &[]);
+    let mut client = Client::connect(process.address);
+    client.post("/v1/messages", "", b"{}").head();
+    client.until("first");
+    process.signal("-HUP");
+    until_refused(process.address);
+    gate.open();
+    assert!(client.until("0\r\n\r\n").contains("last"));
+    let (code, logs) = process.wait();
+    assert_eq!(code, Some(0), "{logs}");
+}
+
+#[test]
+fn a_service_without_a_terminal_logs_a_hangup_and_goes_on() {
+    let tap = Tap::start(|_| plain(b"ok"));
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let process = Process::without_a_terminal(&tap.url(), log.to_str().unwrap());
+    for count in 1..=2 {
+        process.signal("-HUP");
+        eventually("the signal is not logged", || {
+            let logged = std::fs::read_to_string(&log).unwrap();
+            logged.matches("SIGHUP: going on").count() == count
+        });
+        let mut client = Client::connect(process.address);
+        let answer = client.post("/v1/messages", "", b"{}").answer();
+        assert_eq!(answer.body, b"ok");
+    }
+    process.signal("-TERM");
+    assert_eq!(process.wait().0, Some(0));
+}
+
+#[test]
 fn a_stream_that_does_not_finish_is_cut_at_the_limit() {
     let gate = Gate::new();
     let tap = streaming(&gate);

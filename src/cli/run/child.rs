@@ -24,6 +24,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
+use crate::cli::signals::is_ignored;
+
 /// What shells answer with where there is no such command, and where it is none.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
@@ -83,10 +85,9 @@ impl Signals {
     /// Listens from now on; none of them ends this process any more.
     pub fn listen() -> io::Result<Self> {
         let (tell, come) = unbounded_channel();
-        let ignored = ignored();
         for (which, keyboard) in LISTENED {
             let number = which.as_raw();
-            if ignored & (1 << (number - 1)) != 0 {
+            if is_ignored(number) {
                 continue;
             }
             let mut stream = signal(SignalKind::from_raw(number))?;
@@ -183,14 +184,6 @@ fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(killed);
     code.and_then(|code| u8::try_from(code).ok())
         .unwrap_or(u8::MAX)
-}
-
-/// The signals that are ignored, a bit each, where the system tells.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -54,6 +54,22 @@ impl Process {
         Self::by(command, "127.0.0.1:0", upstream, variables)
     }
 
+    /// One with a terminal of its own. A SIGHUP makes the terminal hang up.
+    pub fn on_a_terminal(upstream: &str, variables: &[(&str, &str)]) -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proxy/support/hangup.py");
+        let mut command = Command::new("python3");
+        command.args([script, env!("CARGO_BIN_EXE_longhaul")]);
+        Self::by(command, "127.0.0.1:0", upstream, variables)
+    }
+
+    /// One that has no terminal, as a service. It logs into a file.
+    pub fn without_a_terminal(upstream: &str, log: &str) -> Self {
+        let mut command = Command::new("sh");
+        let script = "exec setsid \"$0\" \"$@\" 2>\"$LOG\"";
+        command.args(["-c", script, env!("CARGO_BIN_EXE_longhaul")]);
+        Self::by(command, "127.0.0.1:0", upstream, &[("LOG", log)])
+    }
+
     fn by(mut command: Command, listen: &str, upstream: &str, variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut child = command
