@@ -164,6 +164,11 @@ async fn receive(
     if parts.method == Method::CONNECT {
         return Err(Failure::Tunnel);
     }
+    // The upgrade would go no further than here, and what upstream says to a plain
+    // GET makes Codex try again for seconds, or give up.
+    if parts.uri.path().ends_with("/responses") && headers::asks_for_websocket(&parts.headers) {
+        return Err(Failure::WebSocket(parts.uri.path().to_owned()));
+    }
     if let Some(coding) = parts.headers.get(TRANSFER_ENCODING)
         && !coding.as_bytes().eq_ignore_ascii_case(b"chunked")
     {

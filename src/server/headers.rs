@@ -74,6 +74,16 @@ pub fn label(headers: &HeaderMap) -> Option<String> {
     (!label.is_empty()).then_some(label)
 }
 
+/// Whether a request asks to become a WebSocket.
+pub fn asks_for_websocket(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::UPGRADE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
+}
+
 /// Announces a beta, beside those the client announces.
 pub fn announce_beta(headers: &mut HeaderMap, beta: &'static str) {
     let announced = headers
@@ -194,6 +204,19 @@ mod tests {
             ("authorization", "Bearer k"),
         ]);
         assert_eq!(headers, expected);
+    }
+
+    #[test]
+    fn only_an_upgrade_to_websocket_asks_for_one() {
+        for (rows, asks) in [
+            (&[("upgrade", "websocket")][..], true),
+            (&[("upgrade", "h2c, WebSocket")], true),
+            (&[("upgrade", "h2c")], false),
+            (&[("upgrade", "h2c"), ("upgrade", "websocket")], true),
+            (&[("connection", "upgrade")], false),
+        ] {
+            assert_eq!(asks_for_websocket(&map(rows)), asks, "{rows:?}");
+        }
     }
 
     #[test]

@@ -64,6 +64,12 @@ pub enum Failure {
     /// A method that makes no sense here.
     #[error("CONNECT is not supported: this proxy forwards to one upstream only")]
     Tunnel,
+    /// A socket for an API that is reached by requests.
+    #[error(
+        "WebSocket is not supported: send {0} as POST with \"stream\": true instead; Codex does so \
+         by itself after this answer"
+    )]
+    WebSocket(String),
     /// A history that the server would hold.
     #[error(
         "threads held by the server are not managed here: send the whole history, or set threads = \"pass\""
@@ -105,6 +111,7 @@ impl Failure {
             Self::NoRoom(_) => (Us, OVERLOADED, "overloaded_error", "no_room"),
             Self::TransferCoding(_) => (Client, 501, invalid, "transfer_coding"),
             Self::Tunnel => (Client, 405, invalid, "tunnel"),
+            Self::WebSocket(_) => (Client, 426, invalid, "websocket"),
             Self::ThreadDeclined => (Us, 400, invalid, "thread_declined"),
             Self::Refused => (Upstream, 502, "api_error", "refused"),
             Self::Upstream(error) => match error {
@@ -164,6 +171,10 @@ impl Failure {
         if matches!(self, Self::NoRoom(_)) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        if matches!(self, Self::WebSocket(_)) {
+            // The standard wants to know what is spoken here.
+            headers.insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+        }
         response
     }
 
@@ -203,6 +214,12 @@ mod tests {
                 "65534",
             ),
             (Failure::HeadTimeout(second), 408, "timeout_error", "1s"),
+            (
+                Failure::WebSocket("/v1/responses".into()),
+                426,
+                "invalid_request_error",
+                "/v1/responses",
+            ),
             (
                 Failure::BodyTooLarge { limit: 77 },
                 413,

@@ -20,14 +20,12 @@ use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 
 use super::body::{RequestBody, ResponseBody};
 use super::connect::{Stream, cause, reason};
+use super::stream::Written;
 use super::{Stalled, UpstreamError};
 
 /// How long an idle connection is worth keeping: a little less than what common
 /// servers and load balancers allow, so that they rarely close first.
 pub const IDLE_LIFE: Duration = Duration::from_secs(50);
-/// A connection that died while it idled says so within a round trip. What
-/// takes longer to fail may have been worked on.
-const STALE: Duration = Duration::from_secs(1);
 /// The most headers of an answer.
 const HEADERS: usize = 200;
 
@@ -38,11 +36,13 @@ pub struct Link {
     ended: bool,
     /// It has served before.
     used: bool,
+    written: Written,
 }
 
 impl Link {
     /// Begins to speak HTTP/1 on a new connection.
     pub async fn open(stream: Stream) -> Result<Self, UpstreamError> {
+        let written = stream.written();
         let (sender, connection) = Builder::new()
             .preserve_header_case(true)
             .max_headers(HEADERS)
@@ -54,6 +54,7 @@ impl Link {
             connection,
             ended: false,
             used: false,
+            written,
         })
     }
 
@@ -69,13 +70,15 @@ impl Link {
             let chunked = HeaderValue::from_static("chunked");
             request.headers_mut().insert(TRANSFER_ENCODING, chunked);
         }
-        let begun = Instant::now();
+        let length = request.body().size_hint().exact().unwrap_or(u64::MAX);
         let Self {
             sender,
             connection,
             ended,
             used,
+            written,
         } = &mut self;
+        let before = written.bytes();
         let mut answer = std::pin::pin!(sender.send_request(request));
         let response = std::future::poll_fn(|context| {
             if let Poll::Ready(answer) = answer.as_mut().poll(context) {
@@ -85,7 +88,7 @@ impl Link {
             answer.as_mut().poll(context)
         })
         .await
-        .map_err(|error| failure(&error, *used && begun.elapsed() < STALE))?;
+        .map_err(|error| failure(&error, *used && written.is_partial(before, length)))?;
         *used = true;
         let pool = pool.clone();
         Ok(response.map(|incoming| {
@@ -116,7 +119,9 @@ fn drive(
     }
 }
 
-fn failure(error: &hyper::Error, stale: bool) -> UpstreamError {
+/// `partial`: the connection had served before, and did not take all of this
+/// request. Without its last byte no API can have begun to work on it.
+fn failure(error: &hyper::Error, partial: bool) -> UpstreamError {
     let text = reason(error);
     if error.is_user() {
         return match cause::<Stalled>(error) {
@@ -130,7 +135,7 @@ fn failure(error: &hyper::Error, stale: bool) -> UpstreamError {
     UpstreamError::Lost {
         reason: text,
         // Cancelled: the connection was closed before the request was taken.
-        untouched: stale || error.is_canceled(),
+        untouched: partial || error.is_canceled(),
     }
 }
 

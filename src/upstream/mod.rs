@@ -5,8 +5,9 @@
 //! answer also drives the connection (see `http1`), which spares a wake-up and a
 //! write per chunk. HTTP/2, where the API offers it, shares connections between
 //! requests and runs each as a task. A request is sent a second time only if
-//! upstream cannot have begun to work on it: it says so, or a connection that
-//! had been idle turns out to be dead at once and without a single byte.
+//! upstream cannot have begun to work on it: it says so, or the request was not
+//! written whole on a connection that had been idle. One that was written whole
+//! may have been read, however soon the connection breaks: the client is told.
 
 mod body;
 mod connect;
@@ -48,7 +49,10 @@ pub enum UpstreamError {
     #[error("no connection to upstream within {0:?}")]
     ConnectTimeout(Duration),
     /// The connection was lost before an answer began.
-    #[error("upstream closed the connection before it answered: {reason}")]
+    #[error(
+        "upstream closed the connection before it answered, and may have read the request: \
+         {reason}; send it again if it may be processed twice"
+    )]
     Lost {
         /// What was seen of it.
         reason: String,
