@@ -40,6 +40,7 @@ const MESSAGES_ONLY: &[&str] = &[
     "diagnostics",
     "inference_geo",
     "metadata",
+    "safeguards",
     "service_tier",
     "stop_sequences",
     "stream",
@@ -347,6 +348,21 @@ mod tests {
             assert!(message(&[], (field, good)).is_ok(), "{field}");
             assert!(message(&[], (field, bad)).is_err(), "{field}");
         }
+    }
+
+    /// Fact (Claude Code in auto mode): `safeguards` is taken; what is in it is not
+    /// documented. Counting takes no such field.
+    #[test]
+    fn safeguards_are_taken_with_a_message() {
+        let value = json!({"mode": "auto", "anything": [1]});
+        assert!(message(&[], ("safeguards", value.clone())).is_ok());
+        let count = run(
+            Endpoint::CountTokens,
+            Version::Classic,
+            &[],
+            ("safeguards", value),
+        );
+        assert!(count.is_err());
     }
 
     /// Fact: `compaction` is `{type: "summarize", instructions?}`.

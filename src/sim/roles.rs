@@ -32,16 +32,23 @@ fn first(messages: &[Message]) -> Checked {
     ))
 }
 
-/// The rules against empty content.
+/// A message without content.
+pub fn empty(number: usize) -> ApiError {
+    ApiError::invalid(format!(
+        "messages.{number}: all messages must have non-empty content except for the optional final \
+         assistant message"
+    ))
+}
+
+/// The rules against empty content. A system message may be an empty list: clients
+/// send such ones to the API, which answers.
 fn contents(request: &Request) -> Checked {
     let last = request.messages.len().saturating_sub(1);
     for (number, message) in request.messages.iter().enumerate() {
         let prefill = number == last && message.role == Role::Assistant;
-        if message.blocks.is_empty() && !prefill {
-            return Err(ApiError::invalid(format!(
-                "messages.{number}: all messages must have non-empty content except for the optional \
-                 final assistant message"
-            )));
+        let says_nothing = message.role == Role::System;
+        if message.blocks.is_empty() && !prefill && !says_nothing {
+            return Err(empty(number));
         }
         for (index, block) in message.blocks.iter().enumerate() {
             if kind(block) != "text" {
@@ -295,6 +302,13 @@ mod tests {
             assert_eq!(refuse(NEW, json!([user(content)])).unwrap(), expected);
         }
         assert_eq!(refuse(OLD, json!([user("x"), assistant("")])), None);
+    }
+
+    /// Fact (Claude Code, after `/compact`): a system message may be an empty list.
+    #[test]
+    fn a_system_message_may_be_an_empty_list() {
+        let system = json!({"role": "system", "content": []});
+        assert_eq!(refuse(NEW, json!([user("x"), system])), None);
     }
 
     /// Fact: tool calls are the assistant's, tool results the user's.

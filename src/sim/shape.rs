@@ -107,6 +107,9 @@ fn message(number: usize, value: Value, betas: &Betas, options: &Options) -> Che
         }
     }
     let blocks = match content {
+        Some(Value::String(text)) if text.is_empty() && role == Role::System => {
+            return Err(super::roles::empty(number));
+        }
         Some(Value::String(text)) if text.is_empty() => Vec::new(),
         Some(Value::String(text)) => vec![text_block(&text)],
         Some(Value::Array(list)) => {

@@ -30,6 +30,9 @@ const ACTING: [&str; 5] = [
     "thread",
     "fallback_credit_token",
 ];
+/// What a client asks for that is about its own agent, which a question of ours
+/// has nothing to do with.
+const OF_THE_CLIENT: &str = "safeguards";
 
 /// A request with an instruction at its end; `None` if it would not be answered
 /// in words. `max_tokens` is room for the answer alone: what the client sets
@@ -46,6 +49,8 @@ pub fn fork(bytes: &Bytes, body: &Body, instruction: &str, max_tokens: u64) -> O
             changes.push(Splice::replace(field.value.range(), room.to_string()));
         } else if says(key, "stream") {
             changes.push(Splice::replace(field.value.range(), "false"));
+        } else if says(key, OF_THE_CLIENT) {
+            changes.push(Splice::remove(field.cut.range()));
         }
     }
     splice(bytes, changes).ok().map(|pieces| joined(&pieces))
@@ -144,6 +149,16 @@ mod tests {
     fn asked(content: &Value) -> Value {
         json!({"model": "m", "max_tokens": 32_000, "stream": true,
             "messages": [{"role": "user", "content": content}]})
+    }
+
+    #[test]
+    fn safeguards_stay_with_the_client_s_own_request() {
+        let mut source = asked(&json!("go"));
+        source["safeguards"] = json!({"mode": "auto", "rules": ["a", {"b": 1}]});
+        source["tools"] = json!([]);
+        let forked = forked(&source).unwrap();
+        assert_eq!(forked.get("safeguards"), None);
+        assert_eq!(forked["tools"], json!([]));
     }
 
     #[test]

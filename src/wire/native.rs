@@ -1,9 +1,9 @@
 //! A request for the API's own summary of the beginning of a conversation.
 //!
 //! The messages up to some place, byte for byte, with system, tools and thinking
-//! as they are: what the API signs must be what it has seen. The client's wishes
-//! for context management do not go with it, because the API takes only one of
-//! the two.
+//! as they are: what the API signs must be what it has seen. What the client asks
+//! for as context management does not go with it, because the API takes only one
+//! of the two; nor do its `safeguards`, which are about its own agent.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -30,7 +30,7 @@ pub fn native(bytes: &Bytes, body: &Body, messages: usize, instructions: &str) -
     ];
     for field in body.fields() {
         let key = field.key.of(bytes);
-        if says(key, "context_management") {
+        if says(key, "context_management") || says(key, "safeguards") {
             changes.push(Splice::remove(field.cut.range()));
         } else if says(key, "stream") {
             changes.push(Splice::replace(field.value.range(), "false"));
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn the_first_messages_go_as_they_are_and_what_does_not_agree_is_left_out() {
-        let source = r#"{"model":"m","context_management":{"edits":[]},"messages":[ {"role":"user","content":"\u00e9"}, {"role":"assistant","content":"b"},{"role":"user","content":"c"} ],"stream":true,"tools":[]}"#;
+        let source = r#"{"model":"m","context_management":{"edits":[]},"messages":[ {"role":"user","content":"\u00e9"}, {"role":"assistant","content":"b"},{"role":"user","content":"c"} ],"stream":true,"tools":[],"safeguards":{"mode":"auto"}}"#;
         let bytes = Bytes::from(source);
         let body = Body::split(&bytes).unwrap();
         let asked = native(&bytes, &body, 2, "keep \"all\"").unwrap();
@@ -60,6 +60,7 @@ mod tests {
         assert_eq!(value["compaction"]["instructions"], "keep \"all\"");
         assert_eq!(value["stream"], false);
         assert_eq!(value.get("context_management"), None);
+        assert_eq!(value.get("safeguards"), None);
         assert_eq!(value["tools"], serde_json::json!([]));
     }
 

@@ -7,6 +7,7 @@ mod witness;
 mod again;
 mod basics;
 mod breakers;
+mod carried;
 mod facts;
 mod failures;
 mod healing;
