@@ -14,7 +14,7 @@
 
 use super::conversation::Conversation;
 use super::overlay::{Change, Overlay};
-use crate::wire::body::{Block, Body, Kind, Mark};
+use crate::wire::body::{Block, Body, Kind, Mark, Message};
 use crate::wire::scan::{Cursor, Span, says};
 use crate::wire::splice::Splice;
 
@@ -97,9 +97,22 @@ pub struct Placement {
 
 /// A mark of the client's that the view shows.
 struct Shown {
-    place: Option<Place>,
+    place: Place,
     lifetime: Lifetime,
-    cut: Span,
+    mark: Mark,
+    /// It stood inside a result that the view shows trimmed, and goes on that
+    /// result: what a trimmed result holds carries no marks.
+    moves: bool,
+}
+
+impl Shown {
+    /// Where it goes, if it does not stay where it is.
+    fn moved(&self, conversation: &Conversation<'_>) -> Option<Splice> {
+        let holder = conversation.block_at(self.place).filter(|_| self.moves)?;
+        let mut mark = br#","cache_control":"#.to_vec();
+        mark.extend_from_slice(self.mark.value.of(conversation.bytes()));
+        Some(Splice::insert(holder.span.end().checked_sub(1)?, mark))
+    }
 }
 
 /// The client's marks in an array of blocks or tools, in order.
@@ -174,11 +187,15 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
     let end = last_place(conversation, overlay);
     let last = match automatic {
         Some(_) => end,
-        None => shown.iter().rev().find_map(|mark| mark.place),
+        None => shown.last().map(|mark| mark.place),
+    };
+    let moved = |shown: &[Shown]| -> Vec<Splice> {
+        let marks = shown.iter();
+        marks.filter_map(|mark| mark.moved(conversation)).collect()
     };
     let mut placement = Placement {
         segment: "",
-        changes: Vec::new(),
+        changes: moved(&shown),
         last,
         lifetime: all.iter().copied().max().filter(|_| in_use),
     };
@@ -190,35 +207,38 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
     }
     // Ours lives as long as the client's next one, so that the order stays legal.
     let before = |mark: &&Shown| match (wanted, mark.place) {
-        (Wanted::Segment, Some((message, _))) => message < overlay.cut as usize,
-        (Wanted::Block(place), Some(other)) => other < place,
-        (_, None) => true,
+        (Wanted::Segment, (message, _)) => message < overlay.cut as usize,
+        (Wanted::Block(place), other) => other < place,
     };
     let passed = fixed.len() + shown.iter().take_while(before).count();
     let lifetime = all.get(passed).or(all.last()).copied();
     let Some(lifetime) = lifetime else {
         return placement;
     };
+    let mut changes = placement.changes.clone();
     if used >= MOST {
         // The earlier mark of two in messages gives way.
-        let [first, .., _] = shown.as_slice() else {
+        let Some((first, others)) = shown.split_first().filter(|(_, rest)| !rest.is_empty()) else {
             return placement;
         };
-        placement.changes.push(Splice::remove(first.cut.range()));
+        changes = moved(others);
+        if !first.moves {
+            changes.push(Splice::remove(first.mark.cut.range()));
+        }
     }
     match wanted {
         Wanted::Segment => placement.segment = lifetime.mark(),
         Wanted::Block(place) => {
-            let Some(changes) = mark_block(conversation, place, lifetime) else {
-                return Placement {
-                    changes: Vec::new(),
-                    ..placement
-                };
+            let Some(marked) = mark_block(conversation, place, lifetime) else {
+                return placement;
             };
-            placement.changes.extend(changes);
+            changes.extend(marked);
         }
     }
-    placement
+    Placement {
+        changes,
+        ..placement
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -266,21 +286,36 @@ fn shown(conversation: &Conversation<'_>, overlay: &Overlay) -> Vec<Shown> {
         }
         for mark in body.marks(message) {
             let block = body.index_in(message, mark);
-            let survives = match overlay.change_at(at, block) {
-                None | Some(Change::Append(_)) => true,
-                Some(Change::Payload(_)) => !mark.is_nested,
-                Some(Change::Block(_) | Change::Gone) => false,
+            let (survives, moves) = match overlay.change_at(at, block) {
+                None | Some(Change::Append(_)) => (true, false),
+                Some(Change::Payload(_)) if !mark.is_nested => (true, false),
+                Some(change @ Change::Payload(_)) => {
+                    let moves = change.is_trim() && is_last_of_block(bytes, body, message, mark);
+                    (moves, moves)
+                }
+                Some(Change::Block(_) | Change::Gone) => (false, false),
             };
             if survives && mark.value.of(bytes) != NONE {
                 found.push(Shown {
-                    place: Some((at, block)),
+                    place: (at, block),
                     lifetime: Lifetime::of(mark.value.of(bytes)),
-                    cut: mark.cut,
+                    mark: *mark,
+                    moves,
                 });
             }
         }
     }
     found
+}
+
+/// Whether no mark stands behind this one in its block, and none on the block
+/// itself.
+fn is_last_of_block(bytes: &[u8], body: &Body, message: &Message, mark: &Mark) -> bool {
+    let marks = body.marks(message).iter();
+    let mut others = marks.filter(|other| {
+        other.block == mark.block && *other != mark && other.value.of(bytes) != NONE
+    });
+    others.all(|other| other.is_nested && other.value.start() < mark.value.start())
 }
 
 /// The last block that is shown.
@@ -397,29 +432,5 @@ fn mark_block(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_mark_counts_wherever_it_stands_and_null_is_none() {
-        let mark = r#""cache_control":{"type":"ephemeral"}"#;
-        let text = format!(r#"{{"type":"text","text":"x",{mark}}}"#);
-        let source = format!(
-            r#"{{"tools":[{{"name":"a","cache_control":null}},{{"name":"b",{mark}}}],"system":[{text}],{mark},
-            "messages":[{{"role":"user","content":[{text},{{"type":"tool_result","tool_use_id":"t","content":[
-            {{"type":"search_result","content":[{text}]}}],"cache_control":null}}]}}]}}"#
-        );
-        let body = Body::split(source.as_bytes()).unwrap();
-        assert_eq!(count(source.as_bytes(), &body), 5);
-    }
-
-    #[test]
-    fn what_is_too_long_for_a_mark_is_not_read() {
-        let mark = |more: usize| {
-            let more = "0,".repeat(more);
-            format!(r#"{{"type":"ephemeral","ttl":"1h","x":[{more}0]}}"#)
-        };
-        assert_eq!(Lifetime::of(mark(0).as_bytes()), Lifetime::Long);
-        assert_eq!(Lifetime::of(mark(1 << 20).as_bytes()), Lifetime::Short);
-    }
-}
+#[path = "cache_marks_tests.rs"]
+mod tests;

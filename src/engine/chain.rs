@@ -108,6 +108,44 @@ mod tests {
         }
     }
 
+    /// Claude Code sends its first system message as a block with a cache mark, and
+    /// as a string in every later request, with `output_config` beside it.
+    #[test]
+    fn a_string_is_one_text_block_beside_further_keys_too() {
+        let with = |content: Value| json!({"role": "system", "content": content, "output_config": {"effort": "high"}});
+        let mark = json!({"type": "ephemeral"});
+        let forms = [
+            with(json!("x\n\"y\"")),
+            with(json!([{"type": "text", "text": "x\n\"y\""}])),
+            with(json!([{"type": "text", "text": "x\n\"y\"", "cache_control": mark}])),
+            with(json!([{"cache_control": mark, "text": "x\n\"y\"", "type": "text"}])),
+        ];
+        for form in &forms {
+            assert!(same(form, &forms[0]), "{form}");
+        }
+        let mut other = with(json!("x\n\"y\""));
+        other["output_config"]["effort"] = json!("low");
+        for other in [
+            other,
+            json!({"role": "system", "content": "x\n\"y\""}),
+            with(json!([])),
+            with(json!([{"type": "text", "text": "x\n\"y\"", "citations": []}])),
+            with(json!([{"type": "text", "text": "x\n\"y\""}, {"type": "text", "text": "z"}])),
+        ] {
+            assert!(!same(&other, &forms[0]), "{other}");
+        }
+    }
+
+    /// What is stored was found by these hashes.
+    #[test]
+    fn a_string_beside_further_keys_hashes_as_it_always_did() {
+        let message = r#"{"role":"system","content":"x","output_config":{"effort":"high"}}"#;
+        let expected = link(start("t"), [&b"m"[..], message.as_bytes()]);
+        let source = format!(r#"{{"messages":[{message}]}}"#);
+        let body = Body::split(source.as_bytes()).unwrap();
+        assert_eq!(chain("t", source.as_bytes(), &body), [expected]);
+    }
+
     #[test]
     fn whatever_else_differs_makes_another_message() {
         let forms = [

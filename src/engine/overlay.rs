@@ -5,7 +5,9 @@
 //! rendering only splices: neither a new version of this program nor a changed
 //! setting can alter what an old overlay renders to. Places are counted in the
 //! client's own history, message and block, from zero; all of them lie before
-//! `made_at`, and everything from there on is shown as it came.
+//! `made_at`, and everything from there on is shown as it came. None of its bytes
+//! is a cache mark: marks move from request to request, and what stays behind
+//! would add up until the API refuses the view.
 //!
 //! The stored form is JSON with a version. A form that was ever written must be
 //! readable for ever; `tests/overlays` keeps one of each.
@@ -13,6 +15,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::{ChainHash, OverlayId};
+use super::stub;
+use crate::wire::canonical::unmarked_result;
 
 /// The newest version, and the one that is written where nothing needs a newer.
 const VERSION: u32 = 2;
@@ -103,15 +107,24 @@ pub enum Change {
 const STUB: usize = 2048;
 
 impl Change {
-    /// Whether a short text stands for a result. A longer one is a part of it,
-    /// and an object stands for the input of a call.
+    /// Whether a short text stands for a result. A longer one is a part of it, one
+    /// with a cut in it too, and an object stands for the input of a call.
     pub fn is_stub(&self) -> bool {
-        matches!(self, Self::Payload(with) if with.len() <= STUB && with.starts_with('"'))
+        matches!(self, Self::Payload(with) if with.starts_with('"')) && !self.is_trim()
     }
 
     /// Whether a part of a result is still shown.
     pub fn is_trim(&self) -> bool {
-        matches!(self, Self::Payload(with) if with.len() > STUB)
+        matches!(self, Self::Payload(with) if with.len() > STUB || stub::is_part(with))
+    }
+
+    /// The same without a client's cache marks. Earlier versions kept those that
+    /// stood inside a trimmed result; they are no part of what a view shows.
+    fn unmarked(self) -> Self {
+        match self {
+            Self::Payload(with) => Self::Payload(unmarked_result(&with).unwrap_or(with)),
+            other => other,
+        }
     }
 }
 
@@ -192,7 +205,14 @@ impl Overlay {
             before: stored.before,
             segments: stored.segments,
             after: stored.after,
-            edits: stored.edits,
+            edits: stored
+                .edits
+                .into_iter()
+                .map(|edit| Edit {
+                    change: edit.change.unmarked(),
+                    ..edit
+                })
+                .collect(),
         };
         if overlay.holds_together() {
             Ok(overlay)
@@ -343,6 +363,52 @@ mod tests {
         for cut in [0, 1, text.len() / 2, text.len() - 1] {
             let damaged = Overlay::read(&text.as_bytes()[..cut]);
             assert!(matches!(damaged, Err(Unreadable::Damaged(_))));
+        }
+    }
+
+    /// Earlier versions left them in results that they trimmed.
+    #[test]
+    fn cache_marks_in_a_stored_overlay_are_left_out() {
+        let text = "said: \\\"cache_control\\\":{}";
+        let marked = format!(
+            r#"[{{"type":"text","text":"{text}","cache_control":{{"type":"ephemeral"}}}},{{"cache_control":null,"type":"text","text":"b"}}]"#
+        );
+        let plain = format!(r#"[{{"type":"text","text":"{text}"}},{{"type":"text","text":"b"}}]"#);
+        let mut overlay = example();
+        overlay.edits[0].change = Change::Payload(marked);
+        let (_, bytes) = overlay.store(anchor(1)).unwrap();
+        overlay.edits[0].change = Change::Payload(plain);
+        assert_eq!(Overlay::read(&bytes), Ok(overlay));
+    }
+
+    #[test]
+    fn a_part_of_a_result_is_no_stub_however_short_it_is() {
+        let notice = stub::trimmed(900, 9, None);
+        let text = stub::quoted(&format!("head\n{notice}\ntail"));
+        let list = format!(r#"[{{"type":"text","text":{text}}}]"#);
+        let cleared = stub::Cleared {
+            tool: "Read",
+            subject: "a",
+            bytes: 9,
+            why: "x",
+            beginning: &notice,
+            archived: None,
+        };
+        let rows = [
+            (text, false, true),
+            (list, false, true),
+            (stub::quoted(&notice), false, true),
+            (stub::quoted(&"x".repeat(STUB)), false, true),
+            (cleared.result(), true, false),
+            (cleared.input(), false, false),
+        ];
+        for (with, is_stub, is_trim) in rows {
+            let change = Change::Payload(with);
+            assert_eq!(
+                (change.is_stub(), change.is_trim()),
+                (is_stub, is_trim),
+                "{change:?}"
+            );
         }
     }
 

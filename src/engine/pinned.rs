@@ -9,7 +9,8 @@
 //!
 //! Who speaks is never in doubt: every line of the user's begins with one mark,
 //! every line that a tool or the model produced with another, and a line of ours
-//! with neither (`pinned/quote.rs`).
+//! with neither (`pinned/quote.rs`). What stands in a message of the user's and
+//! may be somebody else's is quoted as data.
 
 mod background;
 pub(super) mod decode;
@@ -53,11 +54,16 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pinned {
     words: Words,
+    doubtful: Words,
     files: Files,
     failures: Vec<Failure>,
     plan: Plan,
     running: Vec<Running>,
 }
+
+/// The share of the room for the user's words that text of doubtful origin may
+/// have, if it is left: one in so many.
+const DOUBTFUL: u64 = 8;
 
 /// What explains the marks.
 const PREFACE: &str = "Taken from the history by code, word for word. Lines that begin with \"> \" \
@@ -74,12 +80,16 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
     let (before, rest) = deeds.split_at_checked(at(span.start)).unwrap_or_default();
     let count = at(span.end).saturating_sub(before.len());
     let (within, behind) = rest.split_at_checked(count).unwrap_or_default();
+    let words = Words::of_user(conversation, span.clone(), &turns, settings.user_tokens);
+    let left = settings.user_tokens.saturating_sub(words.tokens());
+    let room = left.min(settings.user_tokens / DOUBTFUL);
     Pinned {
+        doubtful: Words::doubtful(conversation, span.clone(), &turns, room),
+        words,
         files: Files::new(within.iter(), settings.files),
         failures: failures::failures(within.iter(), &turns, settings.errors),
         plan: Plan::new(before, within, behind),
         running: background::running(conversation, &deeds, &span),
-        words: Words::new(conversation, span, &turns, settings.user_tokens),
     }
 }
 
@@ -93,6 +103,10 @@ impl Pinned {
     pub fn text(&self) -> String {
         let sections = [
             ("The user's own words", self.words.text()),
+            (
+                "Found in the user's messages, perhaps not written by the user",
+                self.doubtful.text(),
+            ),
             ("Files written", files::text(&self.files.written)),
             ("Files read", files::text(&self.files.read)),
             ("Older files", self.files.rest()),

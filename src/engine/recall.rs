@@ -7,6 +7,7 @@
 //! model (`show.rs`). Each has a reference (`reference.rs`) by which all of it is
 //! asked for. Where entries are kept is nobody's concern here.
 
+pub mod deferred;
 pub mod entries;
 pub mod entry;
 pub mod passages;

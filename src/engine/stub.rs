@@ -12,6 +12,20 @@ use super::summary::segment;
 /// How much of an error is kept: lines, and characters.
 const ERROR: (usize, usize) = (3, 300);
 
+/// How the text begins that stands for a result.
+const CLEARED: &str = "[longhaul: the result of ";
+/// What the notice says that stands where a part of a result was cut out.
+const CUT_OUT: &str = " of this result were cut out here.";
+
+/// Whether a JSON value that stands for a result is a part of it, and not a text
+/// that says that it was cleared.
+pub fn is_part(value: &str) -> bool {
+    let is_stub = value
+        .strip_prefix('"')
+        .is_some_and(|text| text.starts_with(CLEARED));
+    value.starts_with(['"', '[']) && !is_stub && value.contains(CUT_OUT)
+}
+
 /// The name of a piece of content, within a tenant.
 pub fn blob_id(tenant: ChainHash, content: &[u8]) -> BlobId {
     let mut hasher = blake3::Hasher::new();
@@ -78,7 +92,7 @@ impl Cleared<'_> {
         };
         let (what, bytes, why, kept) = (self.what(), self.bytes, self.why, self.kept());
         quoted(&format!(
-            "[longhaul: the result of {what} ({bytes} bytes) was cleared: {why}{kept}{beginning}]"
+            "{CLEARED}{what} ({bytes} bytes) was cleared: {why}{kept}{beginning}]"
         ))
     }
 
@@ -96,8 +110,8 @@ pub fn trimmed(chars: usize, lines: usize, archived: Option<(Reference, &Telling
         format!(" The whole is {}.", telling.of_one(reference))
     });
     format!(
-        "[longhaul: {chars} characters ({lines} lines) of this result were cut out here.{kept} Ask \
-         for a smaller part if you need what is missing.]"
+        "[longhaul: {chars} characters ({lines} lines){CUT_OUT}{kept} Ask for a smaller part if you \
+         need what is missing.]"
     )
 }
 

@@ -110,6 +110,7 @@ mod tests {
             json!({"role": "user", "content": [{"type": "text", "text": "x", "citations": []}]}),
             json!({"role": "user", "content": []}),
             json!({"role": "user", "content": "x", "key": 1}),
+            json!({"role": "user", "content": [{"type": "text", "text": "x", "cache_control": mark}], "key": 1}),
             json!({"role": "assistant", "content": "x"}),
             json!({"role": "system", "content": "x"}),
             json!({"role": "narrator", "content": "x"}),
@@ -128,8 +129,8 @@ mod tests {
                 equal += usize::from(same);
             }
         }
-        // Four spellings of one message, two of another, seven alone.
-        assert_eq!(equal, 4 * 4 + 2 * 2 + 7);
+        // Four spellings of one message, two each of two others, six alone.
+        assert_eq!(equal, 4 * 4 + 2 * (2 * 2) + 6);
     }
 
     #[test]

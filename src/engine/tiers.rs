@@ -28,6 +28,7 @@ use super::stub::{self, Cleared};
 use super::trim::{Keep, trim};
 use super::weigh::{Weights, pictures};
 use crate::wire::body::Kind;
+use crate::wire::canonical::unmarked;
 
 /// Bytes of an input from which clearing it is worth the while.
 const LARGE_INPUT: usize = 1024;
@@ -367,7 +368,11 @@ impl<'a> Survey<'a> {
             if clears.is_some_and(|clears| clears.exclude_tools.contains(&name)) {
                 continue;
             }
-            let payload = payload.of(bytes);
+            let Some(message) = self.conversation.message(place.0) else {
+                continue;
+            };
+            let body = self.conversation.body();
+            let payload = unmarked(bytes, body, message, payload);
             let notice = |cut: super::trim::Cut| {
                 stub::trimmed(cut.cut_chars, cut.cut_lines, self.archived(place))
             };
@@ -376,7 +381,7 @@ impl<'a> Survey<'a> {
                 Some(Change::Payload(with)) => with.len(),
                 _ => payload.len(),
             };
-            let trimmed = trim(payload, keep(&name), notice);
+            let trimmed = trim(&payload, keep(&name), notice);
             if let Some(with) = trimmed.filter(|with| with.len() < stands) {
                 let shown = self.weights.block(place);
                 let left = u128::from(shown) * with.len() as u128 / stands.max(1) as u128;

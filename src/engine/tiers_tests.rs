@@ -1,10 +1,12 @@
 //! What the tiers do together, where more than one of them comes to a result.
 
 use super::*;
+use crate::engine::cache_marks::{self, Basis};
 use crate::engine::chain;
 use crate::engine::overlay::Edit;
 use crate::engine::render::render;
 use crate::engine::split::Split;
+use crate::engine::view::{Recipe, View};
 use crate::wire::body::Body;
 use crate::wire::splice::{joined, splice};
 use bytes::Bytes;
@@ -155,5 +157,58 @@ fn a_turn_with_manual_thinking_fits_however_long_it_is() {
         );
         let carried = draft.overlay.carried().len();
         assert_eq!(carried, if loads { 0 } else { 2 }, "{cycles}");
+    }
+}
+
+/// A client that marks the newest block inside its newest result, with lifetimes
+/// that change: whatever was trimmed before, a view has the client's own marks and
+/// no other.
+#[test]
+fn a_cache_mark_inside_a_trimmed_result_is_not_kept_with_it() {
+    let call = |id: usize| json!({"type": "tool_use", "id": format!("t{id}"), "name": "Bash", "input": {}});
+    let result = |id: usize, mark: Option<&str>| {
+        let mut text = json!({"type": "text", "text": format!("line {id}\n").repeat(7_000)});
+        if let Some(ttl) = mark {
+            text["cache_control"] = json!({"type": "ephemeral", "ttl": ttl});
+        }
+        json!({"type": "tool_result", "tool_use_id": format!("t{id}"), "content": [text, {"type": "text", "text": "end"}]})
+    };
+    let settings = settings();
+    let mut overlay = Overlay::default();
+    for turns in 1..8_usize {
+        let mut messages = vec![json!({"role": "user", "content": "go"})];
+        for id in 1..=turns {
+            let ttl = if turns.is_multiple_of(2) { "1h" } else { "5m" };
+            let mark = (id + 1 >= turns).then_some(ttl);
+            messages.push(json!({"role": "assistant", "content": [call(id)]}));
+            messages.push(json!({"role": "user", "content": [result(id, mark)]}));
+        }
+        let source = json!({"model": "m", "messages": messages}).to_string();
+        let bytes = Bytes::from(source);
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let survey = Survey::in_bytes(&conversation, &overlay, chain::start("t"), &settings);
+        let arrivals = survey.arrivals(2 * turns - 1);
+        let draft = survey.draft(&[], Close::Nothing, arrivals, None, u64::MAX);
+        overlay = draft.expect("it is oversized").overlay;
+        let (_, stored) = overlay.store(chain::start("t")).unwrap();
+        assert!(!String::from_utf8(stored).unwrap().contains("cache_control"));
+
+        let recipe = Recipe {
+            overlay: Some(&overlay),
+            marks: Some(Basis::default()),
+            drop_block: false,
+            without_client_clear: false,
+        };
+        let view = View::make(&bytes, &conversation, recipe).unwrap();
+        let shown = Body::split(&view.bytes()).unwrap();
+        assert_eq!(cache_marks::count(&view.bytes(), &shown), turns.min(2));
+        let newest: serde_json::Value = serde_json::from_slice(&view.bytes()).unwrap();
+        let newest = &newest["messages"][2 * turns]["content"][0];
+        let ttl = if turns.is_multiple_of(2) { "1h" } else { "5m" };
+        assert_eq!(
+            newest["cache_control"]["ttl"], ttl,
+            "it goes on the result itself"
+        );
     }
 }

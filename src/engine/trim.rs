@@ -5,8 +5,8 @@
 //! and a cut falls between two letters, at the start of a line where one is
 //! near. A result may hold several blocks: its text is cut as if it were one,
 //! pictures and the like stay as they are, and a block that says more than its
-//! text, above all a cache mark, stays with its text shortened. What is not
-//! understood is not trimmed.
+//! text stays with its text shortened. What is not understood is not trimmed.
+//! Cache marks have been taken out before: they are no part of a result.
 
 use std::ops::Range;
 

@@ -20,6 +20,7 @@ use crate::engine::chain;
 use crate::engine::conversation::Conversation;
 use crate::engine::facts::{Fact, facts, turns};
 use crate::engine::ids::{BlobId, ChainHash};
+use crate::engine::recall::deferred::deferred;
 use crate::engine::recall::entries::{LeftOut, Note, entries, noted};
 use crate::engine::recall::entry::{Entry, EntryKind};
 use crate::engine::recall::telling::{Telling, tools};
@@ -56,7 +57,9 @@ impl Views {
         let named: Vec<Tool<'_>> = field
             .and_then(|field| serde_json::from_slice(field.of(&recognised.bytes)).ok())
             .unwrap_or_default();
-        let found = tools(named.iter().map(|tool| tool.name.as_ref()));
+        let deferred = deferred(&recognised.conversation());
+        let names = named.iter().map(|tool| tool.name.as_ref());
+        let found = tools(names.chain(deferred.iter().map(String::as_str)));
         Some(found.unwrap_or_else(|| match self.config.recall.mcp {
             RecallMcp::Always => Telling::Tools {
                 recall: RECALL.to_owned(),

@@ -8,6 +8,8 @@
 //! it stands, to the byte: the order of keys and the spelling of numbers may
 //! matter to the model's cache, so they matter here.
 
+use std::borrow::Cow;
+
 use super::body::{Body, Message, Role};
 use super::scan::Span;
 
@@ -41,7 +43,7 @@ pub fn canonical(bytes: &[u8], body: &Body, message: &Message, mut sink: impl Fn
     if !message.is_plain {
         // Keys besides role and content: the whole message counts.
         sink(b"m");
-        return without_marks(bytes, body, message, message.span, sink);
+        return whole(bytes, body, message, sink);
     }
     if message.role == Role::Other {
         sink(opening(message.role, Shape::Blocks));
@@ -56,6 +58,20 @@ pub fn canonical(bytes: &[u8], body: &Body, message: &Message, mut sink: impl Fn
     }
 }
 
+/// A message with all of its keys. One plain text block is written as the string
+/// that it stands for: Claude Code sends such a message as a block when it is new
+/// and as a string afterwards.
+fn whole(bytes: &[u8], body: &Body, message: &Message, mut sink: impl FnMut(&[u8])) {
+    let text = only_text(body, message).filter(|_| message.role != Role::Other);
+    let Some(text) = text else {
+        return without_marks(bytes, body, message, message.span, sink);
+    };
+    let (span, content) = (message.span, message.content);
+    sink(bytes.get(span.start()..content.start()).unwrap_or(&[]));
+    sink(text.of(bytes));
+    sink(bytes.get(content.end()..span.end()).unwrap_or(&[]));
+}
+
 /// The text, if that is all there is.
 fn only_text(body: &Body, message: &Message) -> Option<Span> {
     if message.is_string {
@@ -64,6 +80,46 @@ fn only_text(body: &Body, message: &Message) -> Option<Span> {
     match body.blocks(message) {
         [block] if block.is_plain_text => block.payload,
         _ => None,
+    }
+}
+
+/// A stretch of a message without the cache marks in it.
+pub fn unmarked<'a>(bytes: &'a [u8], body: &Body, message: &Message, span: Span) -> Cow<'a, [u8]> {
+    let within = |cut: Span| span.start() <= cut.start() && cut.end() <= span.end();
+    let marks = body.marks(message).iter();
+    let cuts: Vec<Span> = marks
+        .map(|mark| mark.cut)
+        .filter(|cut| within(*cut))
+        .collect();
+    if cuts.is_empty() {
+        return Cow::Borrowed(span.of(bytes));
+    }
+    let mut rest = Vec::with_capacity(span.len());
+    let mut from = span.start();
+    for cut in cuts {
+        rest.extend_from_slice(bytes.get(from..cut.start()).unwrap_or(&[]));
+        from = cut.end();
+    }
+    rest.extend_from_slice(bytes.get(from..span.end()).unwrap_or(&[]));
+    Cow::Owned(rest)
+}
+
+/// The content of a tool's result without the cache marks in it; `None` if there
+/// are none.
+pub fn unmarked_result(content: &str) -> Option<String> {
+    if !content.starts_with('[') {
+        return None;
+    }
+    let source = format!(
+        r#"{{"messages":[{{"role":"user","content":[{{"type":"tool_result","content":{content}}}]}}]}}"#
+    );
+    let bytes = source.as_bytes();
+    let body = Body::split(bytes).ok()?;
+    let message = body.messages().first()?;
+    let payload = body.blocks(message).first()?.payload?;
+    match unmarked(bytes, &body, message, payload) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(rest) => String::from_utf8(rest).ok(),
     }
 }
 

@@ -22,6 +22,7 @@ mod support;
 
 mod admin;
 mod bulk;
+mod claude_code;
 mod clients;
 mod compressed;
 mod drain;

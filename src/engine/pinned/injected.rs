@@ -2,59 +2,69 @@
 //!
 //! Clients put reminders, the state of the machine, the output of hooks and much
 //! more where only the user should speak. Given the user's voice in a segment,
-//! that would become an order, so it is taken out by the tables below. But a word
-//! of the user's that is lost is worse than a reminder too many: a section counts
-//! only if it begins a line, or its tag ends one, and is closed; whatever is in
-//! doubt stays as it is.
+//! that would become an order, so it is taken out by the tables below. A section
+//! counts only if it begins a line, or its tag ends one, and is closed.
+//!
+//! What a section holds may come from anybody: a file, a page, the output of a
+//! command. It may hold the tag that closes it, and tags of other sections, so the
+//! first closing tag need not be the client's. Only two stretches of a text are
+//! certainly the user's: what stands before the first such section, and what
+//! stands behind the last closing tag of all. What is between them and in no
+//! section is doubtful; it is handed out as such and never as the user's words.
 //!
 //! The work is linear: a tag that is not closed once is not looked for again.
 
 use memchr::memmem;
 
-/// What is kept of a section.
+/// Whose words a section holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    /// Nothing.
-    Nothing,
-    /// What stands between its tags: the user typed it.
-    Inside,
-    /// What the user said while the model worked, if it is that.
+enum Holds {
+    /// Words of the client's own, the same for everybody, or a name that the user
+    /// typed: nothing of it is kept, and it cannot end early.
+    Client,
+    /// What the user typed: it is kept.
+    User,
+    /// What may come from anybody.
+    Anything,
+    /// The same, and the client never adds the user's words behind it.
+    Output,
+    /// What may come from anybody, or what the user said while the model worked.
     Relayed,
 }
 
-use Keep::{Inside, Nothing, Relayed};
+use Holds::{Anything, Client, Output, Relayed, User};
 
 /// Sections, by the name of their tag.
-const SECTIONS: [(&str, Keep); 25] = [
+const SECTIONS: [(&str, Holds); 25] = [
     ("system-reminder", Relayed),
     ("system_reminder", Relayed),
-    ("task-notification", Nothing),
+    ("task-notification", Anything),
     // Commands that are typed with a slash or an exclamation mark.
-    ("command-name", Nothing),
-    ("command-message", Nothing),
-    ("command-args", Inside),
-    ("local-command-caveat", Nothing),
-    ("local-command-stdout", Nothing),
-    ("local-command-stderr", Nothing),
-    ("bash-input", Inside),
-    ("bash-stdout", Nothing),
-    ("bash-stderr", Nothing),
-    ("user-memory-input", Inside),
+    ("command-name", Client),
+    ("command-message", Client),
+    ("command-args", User),
+    ("local-command-caveat", Client),
+    ("local-command-stdout", Output),
+    ("local-command-stderr", Output),
+    ("bash-input", User),
+    ("bash-stdout", Output),
+    ("bash-stderr", Output),
+    ("user-memory-input", User),
     // Hooks.
-    ("user-prompt-submit-hook", Nothing),
-    ("session-start-hook", Nothing),
-    ("post-tool-use-hook", Nothing),
+    ("user-prompt-submit-hook", Anything),
+    ("session-start-hook", Anything),
+    ("post-tool-use-hook", Anything),
     // What the editor shows.
-    ("ide_opened_file", Nothing),
-    ("ide_selection", Nothing),
-    ("ide_diagnostics", Nothing),
+    ("ide_opened_file", Anything),
+    ("ide_selection", Anything),
+    ("ide_diagnostics", Anything),
     // The state of the machine and the session.
-    ("environment_context", Nothing),
-    ("environment_details", Nothing),
-    ("current_datetime", Nothing),
-    ("user_instructions", Nothing),
-    ("turn_aborted", Nothing),
-    ("subagent_notification", Nothing),
+    ("environment_context", Anything),
+    ("environment_details", Anything),
+    ("current_datetime", Anything),
+    ("user_instructions", Anything),
+    ("turn_aborted", Anything),
+    ("subagent_notification", Anything),
 ];
 
 /// Bytes of a tag behind its first, at most.
@@ -91,33 +101,121 @@ const RELAYED: [&str; 2] = [
 ];
 const ADDED: &str = "\n\nIMPORTANT: After completing your current task";
 
+/// What a text of the user's message says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::engine) struct Spoken {
+    /// What the user certainly wrote; `None` if none of it.
+    pub(in crate::engine) own: Option<String>,
+    /// What somebody wrote behind a section that may not have ended where it seems
+    /// to.
+    pub(in crate::engine) doubtful: Option<String>,
+}
+
 /// What the user wrote of a text; `None` if none of it.
+#[cfg(test)]
 pub(in crate::engine) fn own_words(text: &str) -> Option<String> {
+    spoken(text).own
+}
+
+/// Takes a text apart by who wrote it.
+pub(in crate::engine) fn spoken(text: &str) -> Spoken {
     let trimmed = text.trim();
     if trimmed.is_empty() || is_mark(trimmed) {
-        return None;
+        return Spoken::default();
     }
     let mut rest = text;
+    let mut doubtful = String::new();
     for (start, end) in BEGINNINGS {
         if !trimmed.starts_with(start) {
             continue;
         }
-        if let Some((_, behind)) = rest.split_once(end?) {
-            rest = behind;
+        let Some(end) = end else {
+            return Spoken::default();
+        };
+        // What it holds may come from a file that has the same words in it.
+        if let (Some((_, behind)), Some((before, last))) =
+            (rest.split_once(end), rest.rsplit_once(end))
+        {
+            let from = rest.len() - behind.len();
+            doubtful.push_str(before.get(from..).unwrap_or_default());
+            rest = last;
         }
     }
-    let words = without_sections(rest, false);
-    if words.len() == text.len() {
-        return Some(words);
+    let (own, behind) = split_sections(rest);
+    doubtful.push_str(&behind);
+    let is_whole = own.len() == text.len();
+    let kept = if is_whole { own.as_str() } else { own.trim() };
+    let doubtful = doubtful.trim();
+    Spoken {
+        own: (!kept.is_empty()).then(|| kept.to_owned()),
+        doubtful: (!doubtful.is_empty()).then(|| doubtful.to_owned()),
     }
-    let words = words.trim();
-    (!words.is_empty()).then(|| words.to_owned())
+}
+
+/// What is certainly the user's, and what is doubtful.
+fn split_sections(text: &str) -> (String, String) {
+    let mut own = String::with_capacity(text.len());
+    let mut search = Search::new(text, false);
+    while let Some((before, section)) = search.next_section() {
+        own.push_str(before);
+        match section.holds {
+            Client => continue,
+            User => {
+                own.push_str(section.inside);
+                continue;
+            }
+            Relayed => {
+                // Nobody but the user can have written anything so far.
+                if let Some(said) = relayed(section.inside) {
+                    own.push_str(said);
+                    continue;
+                }
+            }
+            Anything | Output => {}
+        }
+        let (between, behind) = split_at_last_end(section.behind);
+        let mut doubtful = without_sections(between);
+        if section.holds == Output {
+            doubtful.push_str(behind);
+        } else {
+            own.push_str(following(behind));
+        }
+        return (own, doubtful);
+    }
+    own.push_str(search.rest());
+    (own, String::new())
+}
+
+/// What stands before and behind the last closing tag, which is left out.
+fn split_at_last_end(text: &str) -> (&str, &str) {
+    let ends = SECTIONS.iter().filter_map(|(name, _)| {
+        let close = format!("</{name}>");
+        let at = memmem::rfind(text.as_bytes(), close.as_bytes())?;
+        Some((at, at + close.len()))
+    });
+    let Some((at, end)) = ends.max() else {
+        return ("", text);
+    };
+    // If the tag closes a section that is to be seen, it stays with it.
+    let between = text.get(..end).unwrap_or_default();
+    let whole = without_sections(between);
+    let is_stray = whole.ends_with(between.get(at..).unwrap_or_default());
+    let between = text.get(..if is_stray { at } else { end });
+    (
+        between.unwrap_or_default(),
+        text.get(end..).unwrap_or_default(),
+    )
 }
 
 /// The result of a tool without what the client put into it. The user does not
 /// speak there, so that a section counts wherever it stands.
 pub(super) fn without_reminders(text: &str) -> String {
-    without_sections(text, true)
+    let mut search = Search::new(text, true);
+    search.without_sections()
+}
+
+fn without_sections(text: &str) -> String {
+    Search::new(text, false).without_sections()
 }
 
 fn is_mark(text: &str) -> bool {
@@ -129,70 +227,98 @@ fn is_mark(text: &str) -> bool {
 
 /// A section at a tag.
 struct Section<'a> {
-    keep: Keep,
+    holds: Holds,
     inside: &'a str,
     /// What stands behind it.
     behind: &'a str,
 }
 
-fn without_sections(text: &str, anywhere: bool) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut unclosed = [false; SECTIONS.len()];
-    // What has not been copied yet begins here, and here the search goes on.
-    let (mut from, mut at) = (0, 0);
-    while let Some(found) = text
-        .get(at..)
-        .and_then(|rest| memchr::memchr(b'<', rest.as_bytes()))
-    {
-        let open = at + found;
-        at = open + 1;
-        let tag = text.get(open..).unwrap_or_default();
-        let Some((row, keep, behind)) = opening(tag, &unclosed) else {
-            continue;
-        };
-        let before = text.get(from..open).unwrap_or_default();
-        let line = before.trim_end_matches([' ', '\t']);
-        let begins = line.is_empty() || line.ends_with('\n');
-        if !(anywhere || begins || behind.starts_with('\n')) {
-            continue;
+/// Looks for sections, one after another.
+struct Search<'a> {
+    text: &'a str,
+    /// A section counts wherever it stands.
+    anywhere: bool,
+    unclosed: [bool; SECTIONS.len()],
+    /// What has not been handed out yet begins here.
+    from: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(text: &'a str, anywhere: bool) -> Self {
+        Self {
+            text,
+            anywhere,
+            unclosed: [false; SECTIONS.len()],
+            from: 0,
         }
-        let Some(section) = closed(row, keep, behind) else {
-            if let Some(unclosed) = unclosed.get_mut(row) {
-                *unclosed = true;
-            }
-            continue;
-        };
-        kept.push_str(before);
-        match section.keep {
-            Nothing => {}
-            Inside => kept.push_str(section.inside),
-            Relayed => kept.push_str(relayed(section.inside).unwrap_or_default()),
-        }
-        from = text.len() - following(section.behind).len();
-        at = from;
     }
-    kept.push_str(text.get(from..).unwrap_or_default());
-    kept
+
+    /// The next section and what stands before it.
+    fn next_section(&mut self) -> Option<(&'a str, Section<'a>)> {
+        let mut at = self.from;
+        loop {
+            let rest = self.text.get(at..)?;
+            let open = at + memchr::memchr(b'<', rest.as_bytes())?;
+            at = open + 1;
+            let tag = self.text.get(open..).unwrap_or_default();
+            let Some((row, holds, behind)) = opening(tag, &self.unclosed) else {
+                continue;
+            };
+            let before = self.text.get(self.from..open).unwrap_or_default();
+            let line = before.trim_end_matches([' ', '\t']);
+            let begins = line.is_empty() || line.ends_with('\n');
+            if !(self.anywhere || begins || behind.starts_with('\n')) {
+                continue;
+            }
+            let Some(section) = closed(row, holds, behind) else {
+                if let Some(unclosed) = self.unclosed.get_mut(row) {
+                    *unclosed = true;
+                }
+                continue;
+            };
+            self.from = self.text.len() - following(section.behind).len();
+            return Some((before, section));
+        }
+    }
+
+    /// What stands behind the last section that was found.
+    fn rest(&self) -> &'a str {
+        self.text.get(self.from..).unwrap_or_default()
+    }
+
+    fn without_sections(&mut self) -> String {
+        let mut kept = String::with_capacity(self.text.len());
+        while let Some((before, section)) = self.next_section() {
+            kept.push_str(before);
+            match section.holds {
+                Client | Anything | Output => {}
+                User => kept.push_str(section.inside),
+                Relayed => kept.push_str(relayed(section.inside).unwrap_or_default()),
+            }
+        }
+        kept.push_str(self.rest());
+        kept
+    }
 }
 
 /// The tag that a text begins with, unless it is known not to be closed.
-fn opening<'a>(text: &'a str, unclosed: &[bool]) -> Option<(usize, Keep, &'a str)> {
+fn opening<'a>(text: &'a str, unclosed: &[bool]) -> Option<(usize, Holds, &'a str)> {
     let inside = text.strip_prefix('<')?;
     let first = inside.as_bytes();
     let end = memchr::memchr(b'>', first.get(..NAME).unwrap_or(first))?;
     let name = inside.get(..end)?;
     let row = SECTIONS.iter().position(|(tag, _)| *tag == name)?;
-    let (_, keep) = SECTIONS.get(row)?;
+    let (_, holds) = SECTIONS.get(row)?;
     let is_closed = !unclosed.get(row)?;
-    Some((row, *keep, inside.get(end + 1..)?)).filter(|_| is_closed)
+    Some((row, *holds, inside.get(end + 1..)?)).filter(|_| is_closed)
 }
 
-fn closed(row: usize, keep: Keep, text: &str) -> Option<Section<'_>> {
+fn closed(row: usize, holds: Holds, text: &str) -> Option<Section<'_>> {
     let (name, _) = SECTIONS.get(row)?;
     let close = format!("</{name}>");
     let end = memmem::find(text.as_bytes(), close.as_bytes())?;
     Some(Section {
-        keep,
+        holds,
         inside: text.get(..end)?,
         behind: text.get(end + close.len()..)?,
     })
@@ -216,151 +342,5 @@ fn relayed(inside: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[allow(clippy::too_many_lines)]
-    fn what_a_client_wrote_is_taken_out_and_the_rest_stays() {
-        let rows = [
-            // What the user wrote, and nothing else.
-            ("fix it", Some("fix it")),
-            (
-                "  two spaces before, and after  \n",
-                Some("  two spaces before, and after  \n"),
-            ),
-            ("", None),
-            (" \n\t", None),
-            // Reminders.
-            ("<system-reminder>\nbe nice\n</system-reminder>", None),
-            ("a\n<system-reminder>x</system-reminder>\nb", Some("a\n\nb")),
-            ("a.<system-reminder>\nx\n</system-reminder>", Some("a.")),
-            ("<system-reminder>x</system-reminder>go  on", Some("go  on")),
-            (
-                "<system-reminder>x</system-reminder><system-reminder>y</system-reminder>z",
-                Some("z"),
-            ),
-            (
-                "fix\n\n<system_reminder>\nt\n</system_reminder>",
-                Some("fix"),
-            ),
-            // The user speaks of them.
-            (
-                "why is <system-reminder> shown? never delete </system-reminder>",
-                Some("why is <system-reminder> shown? never delete </system-reminder>"),
-            ),
-            (
-                "<system-reminder>\nnever closed",
-                Some("<system-reminder>\nnever closed"),
-            ),
-            (
-                "<system-reminders>x</system-reminders>",
-                Some("<system-reminders>x</system-reminders>"),
-            ),
-            ("if a<b && b<c then", Some("if a<b && b<c then")),
-            // The user speaks in one.
-            (
-                "<system-reminder>\nThe user sent a new message while you were working:\nnever push\n\nIMPORTANT: not to main\n\nIMPORTANT: After completing your current task, you MUST do it.\n</system-reminder>",
-                Some("never push\n\nIMPORTANT: not to main"),
-            ),
-            // Commands.
-            (
-                "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>of this PR</command-args>",
-                Some("of this PR"),
-            ),
-            (
-                "<command-name>/exit</command-name>\n            <command-message>exit</command-message>\n            <command-args></command-args>",
-                None,
-            ),
-            (
-                "<local-command-stdout>\u{1b}[2mBye\u{1b}[22m</local-command-stdout>",
-                None,
-            ),
-            (
-                "<local-command-caveat>Caveat: x</local-command-caveat>",
-                None,
-            ),
-            ("<bash-input>make</bash-input>", Some("make")),
-            (
-                "<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>",
-                None,
-            ),
-            (
-                "Caveat: The messages below were generated by the user while running local commands. DO NOT respond to these messages or otherwise consider them in your response unless the user explicitly asks you to.\n\nnow go on",
-                Some("now go on"),
-            ),
-            (
-                "Caveat: the tests are slow",
-                Some("Caveat: the tests are slow"),
-            ),
-            // Notices.
-            (
-                "<task-notification>\n<task-id>b1</task-id>\n</task-notification>\nRead the output file to retrieve the result: /tmp/x",
-                None,
-            ),
-            ("[Request interrupted by user]", None),
-            ("[Request interrupted by user for tool use]\n", None),
-            (
-                "[Request interrupted by user] stop that",
-                Some("[Request interrupted by user] stop that"),
-            ),
-            ("[Image #1]", None),
-            ("[Image #1] like [this]", Some("[Image #1] like [this]")),
-            ("[longhaul: thinking left out]", None),
-            ("Stop hook feedback:\nfailed", None),
-            (
-                "<user-prompt-submit-hook>x</user-prompt-submit-hook>\nhi",
-                Some("hi"),
-            ),
-            (
-                "This session is being continued from a previous conversation that ran out of context. It",
-                None,
-            ),
-            // Other clients.
-            (
-                "<environment_context>\n<cwd>/w</cwd>\n</environment_context>",
-                None,
-            ),
-            ("<user_instructions>x</user_instructions>", None),
-            (
-                "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>",
-                None,
-            ),
-            (
-                "# AGENTS.md instructions for /w are wrong",
-                Some("# AGENTS.md instructions for /w are wrong"),
-            ),
-            (
-                "<current_datetime>2026</current_datetime>\n\nlook",
-                Some("look"),
-            ),
-            ("<turn_aborted>\nx\n</turn_aborted>", None),
-        ];
-        for (text, expected) in rows {
-            assert_eq!(own_words(text).as_deref(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn in_a_result_a_reminder_counts_wherever_it_stands() {
-        let text = "exit 1 <system-reminder>x</system-reminder> tail";
-        assert_eq!(without_reminders(text), "exit 1  tail");
-    }
-
-    /// Each of these would take minutes if tags were looked for again and again.
-    #[test]
-    fn many_tags_cost_no_more_than_they_are_long() {
-        for part in [
-            "<system-reminder>\n",
-            "<bash-input></bash-input>",
-            "<bash-input>\n<bash-stdout>\n",
-            "<task-notification></task-notification>\n\n\n",
-            "   <command-args>   ",
-            "<<<<<",
-        ] {
-            let text = part.repeat(30_000);
-            let _ = own_words(&text);
-            let _ = without_reminders(&text);
-        }
-    }
-}
+#[path = "injected_tests.rs"]
+mod tests;

@@ -5,11 +5,14 @@
 //! its end. If that is not enough, the first message and the newest come before
 //! all others, and then the newer before the older: the first says what it is
 //! all about, the newest what holds now.
+//!
+//! Text beside them that may be somebody else's is shown in the same way, but
+//! quoted as data.
 
 use std::ops::Range;
 
-use super::genuine::genuine;
-use super::quote::{self, Clipped, USER};
+use super::genuine::{doubtful, genuine};
+use super::quote::{self, Clipped, DATA, USER};
 use super::turns::{Turns, heading};
 use crate::engine::conversation::Conversation;
 
@@ -17,28 +20,31 @@ use crate::engine::conversation::Conversation;
 const TOKEN: u64 = 4;
 
 /// The words that are shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words {
+    /// What begins each of their lines.
+    mark: &'static str,
     shown: Vec<(usize, Clipped)>,
     /// Messages that had no room, and their letters.
     left_out: (usize, usize),
 }
 
-/// A message of the user's: its turn, and what the user wrote.
+/// A message of the user's: its turn, and what of it is to be shown.
 struct Said {
     turn: usize,
     text: String,
+    mark: &'static str,
 }
 
 impl Said {
     /// Bytes that it takes to show all of it.
     fn length(&self) -> usize {
-        heading(self.turn).len() + quote::length(USER, &self.text)
+        heading(self.turn).len() + quote::length(self.mark, &self.text)
     }
 
     fn clipped(&self, room: usize) -> Option<Clipped> {
         Clipped::new(
-            USER,
+            self.mark,
             &self.text,
             room.checked_sub(heading(self.turn).len())?,
         )
@@ -46,24 +52,45 @@ impl Said {
 }
 
 impl Words {
-    pub(super) fn new(
+    /// The user's own words.
+    pub(super) fn of_user(
         conversation: &Conversation<'_>,
         span: Range<usize>,
         turns: &Turns,
         tokens: u64,
     ) -> Self {
-        let said = |at: usize| {
-            genuine(conversation, at).map(|text| Said {
-                turn: turns.of(at),
-                text,
-            })
-        };
-        let said: Vec<Said> = span.filter_map(said).collect();
-        let room = usize::try_from(tokens.saturating_mul(TOKEN)).unwrap_or(usize::MAX);
-        Self::fitting(&said, room)
+        let texts = span.filter_map(|at| Some((at, genuine(conversation, at)?)));
+        Self::new(texts, turns, USER, tokens)
     }
 
-    fn fitting(said: &[Said], mut room: usize) -> Self {
+    /// Texts in the user's messages that may be somebody else's.
+    pub(super) fn doubtful(
+        conversation: &Conversation<'_>,
+        span: Range<usize>,
+        turns: &Turns,
+        tokens: u64,
+    ) -> Self {
+        let texts = span.filter_map(|at| Some((at, doubtful(conversation, at)?)));
+        Self::new(texts, turns, DATA, tokens)
+    }
+
+    fn new(
+        texts: impl Iterator<Item = (usize, String)>,
+        turns: &Turns,
+        mark: &'static str,
+        tokens: u64,
+    ) -> Self {
+        let said = |(at, text)| Said {
+            turn: turns.of(at),
+            text,
+            mark,
+        };
+        let said: Vec<Said> = texts.map(said).collect();
+        let room = usize::try_from(tokens.saturating_mul(TOKEN)).unwrap_or(usize::MAX);
+        Self::fitting(&said, mark, room)
+    }
+
+    fn fitting(said: &[Said], mark: &'static str, mut room: usize) -> Self {
         let lengths: Vec<usize> = said.iter().map(Said::length).collect();
         let most = level(&lengths, room).max(room / 2);
         let mut shown: Vec<Option<Clipped>> = vec![None; said.len()];
@@ -73,7 +100,7 @@ impl Words {
                 return;
             };
             let turn = said.get(at).map_or(0, |said| said.turn);
-            *room = room.saturating_sub(heading(turn).len() + clipped.length(USER));
+            *room = room.saturating_sub(heading(turn).len() + clipped.length(mark));
             *place = Some(clipped);
         };
         let mut waiting = Vec::new();
@@ -90,7 +117,11 @@ impl Words {
             let most = room;
             show(at, most, &mut room);
         }
-        let mut words = Self::default();
+        let mut words = Self {
+            mark,
+            shown: Vec::new(),
+            left_out: (0, 0),
+        };
         for (said, shown) in said.iter().zip(shown) {
             if let Some(clipped) = shown {
                 words.shown.push((said.turn, clipped));
@@ -106,7 +137,7 @@ impl Words {
     pub(super) fn tokens(&self) -> u64 {
         let lengths = self.shown.iter();
         let bytes: usize = lengths
-            .map(|(turn, clipped)| heading(*turn).len() + clipped.length(USER))
+            .map(|(turn, clipped)| heading(*turn).len() + clipped.length(self.mark))
             .sum();
         (bytes as u64).div_ceil(TOKEN)
     }
@@ -116,11 +147,16 @@ impl Words {
         let mut text = String::new();
         for (turn, clipped) in &self.shown {
             text.push_str(&heading(*turn));
-            clipped.quote(&mut text, USER);
+            clipped.quote(&mut text, self.mark);
         }
         if let (count @ 1.., letters) = self.left_out {
+            let what = if self.mark == USER {
+                "messages of the user's"
+            } else {
+                "such texts"
+            };
             text.push_str(&quote::notice(&format!(
-                "{count} more messages of the user's, {letters} characters, had no room"
+                "{count} more {what}, {letters} characters, had no room"
             )));
         }
         text
@@ -153,9 +189,10 @@ mod tests {
             .map(|(at, text)| Said {
                 turn: at + 1,
                 text: (*text).to_owned(),
+                mark: USER,
             })
             .collect();
-        let words = Words::fitting(&said, tokens * 4);
+        let words = Words::fitting(&said, USER, tokens * 4);
         let text = words.text();
         let notice = " had no room]\n";
         let last = text.rfind("[longhaul: ").filter(|_| text.ends_with(notice));

@@ -243,7 +243,7 @@ fn about(
 fn said(role: Option<Role>, text: &str) -> About {
     let (kind, tool) = match role {
         Some(Role::Assistant) => (EntryKind::AssistantText, ""),
-        Some(Role::User) if injected::own_words(text).is_some() => (EntryKind::UserWords, ""),
+        Some(Role::User) if is_users(text) => (EntryKind::UserWords, ""),
         Some(Role::User) => (EntryKind::ToolResult, "client"),
         Some(Role::System) => (EntryKind::ToolResult, "system"),
         Some(Role::Other) | None => (EntryKind::ToolResult, "other"),
@@ -253,6 +253,13 @@ fn said(role: Option<Role>, text: &str) -> About {
         tool: tool.to_owned(),
         ..About::default()
     }
+}
+
+/// Whether the user wrote some of a text, and nobody else can have written any of
+/// what stands outside the client's own sections.
+fn is_users(text: &str) -> bool {
+    let spoken = injected::spoken(text);
+    spoken.own.is_some() && spoken.doubtful.is_none()
 }
 
 /// What a call tells of itself and of its result.

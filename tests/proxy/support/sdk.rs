@@ -58,6 +58,7 @@ impl Sdk {
                     .arg("--target")
                     .arg(folder.join("packages")));
             }
+            true
         });
         let own = folder.join("environment/bin/python");
         let packages = folder.join("packages");
@@ -92,6 +93,7 @@ impl Sdk {
             run(Command::new("npm")
                 .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
                 .current_dir(folder));
+            true
         });
         // Packages are looked for beside the script, so it stands beside them.
         let session = fs::read(source.join(script)).unwrap();
@@ -147,6 +149,36 @@ impl Sdk {
     }
 }
 
+/// The script that starts Claude Code, installed; `None` where npm cannot install
+/// it, or there is no program for this machine.
+pub fn claude_code() -> Option<PathBuf> {
+    let source = sources("claude_code");
+    let files = ["package.json", "package-lock.json"];
+    let pins = files.map(|name| fs::read(source.join(name)).unwrap());
+    let mut is_there = true;
+    let folder = installed("claude_code", &[&pins[0], &pins[1]], |folder| {
+        for (name, content) in files.iter().zip(&pins) {
+            fs::write(folder.join(name), content).unwrap();
+        }
+        let made = Command::new("npm")
+            .args([
+                "ci",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--fetch-retries=1",
+            ])
+            .current_dir(folder)
+            .output();
+        is_there = made.is_ok_and(|made| made.status.success());
+        is_there
+    });
+    let script = folder.join("node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs");
+    let version = Command::new("node").arg(&script).arg("--version").output();
+    let runs = version.is_ok_and(|version| version.status.success());
+    (is_there && runs).then_some(script)
+}
+
 fn sources(language: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/clients")
@@ -176,8 +208,9 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// The folder that belongs to these pins; made by `install` if it is not there.
-fn installed(language: &str, pins: &[&[u8]], install: impl FnOnce(&Path)) -> PathBuf {
+/// The folder that belongs to these pins; made by `install` if it is not there,
+/// which says whether it could.
+fn installed(language: &str, pins: &[&[u8]], install: impl FnOnce(&Path) -> bool) -> PathBuf {
     let hash = blake3::hash(&pins.concat()).to_hex();
     let clients = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
@@ -192,8 +225,9 @@ fn installed(language: &str, pins: &[&[u8]], install: impl FnOnce(&Path)) -> Pat
     if !complete.exists() {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        install(&folder);
-        fs::write(complete, "").unwrap();
+        if install(&folder) {
+            fs::write(complete, "").unwrap();
+        }
     }
     folder
 }
