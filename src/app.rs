@@ -378,7 +378,7 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartE
         StoreUrl::Sqlite if config.data_dir.as_os_str().is_empty() => Ok(Arc::new(Memory::new())),
         StoreUrl::Sqlite => {
             let opened = sqlite::open(&config.data_dir, config.store.timeout).await;
-            Ok(opened.store)
+            Ok(Arc::new(Guarded::before(opened.store, None)))
         }
         StoreUrl::Postgres(url) => {
             let config::Store { timeout, pool, .. } = config.store;

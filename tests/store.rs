@@ -69,3 +69,5 @@ mod rules;
 mod sessions;
 #[path = "store/speed.rs"]
 mod speed;
+#[path = "store/vanished.rs"]
+mod vanished;

@@ -303,6 +303,24 @@ pub trait Store: Send + Sync {
         false
     }
 
+    /// Whether it is in files of this machine: then what is stored can still be
+    /// read while nothing can be written, and the files can be deleted or
+    /// replaced under the running process.
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    /// Looks whether what it writes to is still there, without writing.
+    fn check(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Makes it usable again after it was away. `true`: it had to begin anew,
+    /// and lacks what was stored before.
+    fn reopen(&self) -> Answer<'_, bool> {
+        Box::pin(async { Ok(false) })
+    }
+
     /// Whether it still lacks something that was done while it was away.
     fn is_settling(&self) -> bool {
         false

@@ -237,6 +237,7 @@ fn take_in(found: &mut Vec<Found>, pending: Vec<MarkRow>) {
 }
 
 async fn work(shared: &Shared, rounds: &watch::Sender<Round>) {
+    let mut failing = false;
     loop {
         shared.wake.notified().await;
         // Either way it is time.
@@ -244,8 +245,12 @@ async fn work(shared: &Shared, rounds: &watch::Sender<Round>) {
         let asked = shared.waiting().asked;
         let failure = write(shared).await.err().map(|error| error.to_string());
         let failed = failure.is_some();
-        if let Some(failure) = &failure {
-            tracing::warn!("figures are not written yet: {failure}");
+        match (&failure, std::mem::replace(&mut failing, failed)) {
+            (Some(failure), false) => {
+                tracing::warn!("figures are not written yet: {failure}");
+            }
+            (None, true) => tracing::info!("figures are written again"),
+            _ => {}
         }
         rounds.send_replace(Round { asked, failure });
         let is_over = {

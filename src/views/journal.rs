@@ -143,12 +143,13 @@ impl Views {
         let journal = self.store.journal();
         let put = journal.archive(trace, &packed, self.now());
         let branch = self.timed("archive", put).await?;
-        let branch = match self.timed("branch", journal.branch(branch)).await {
+        let branch = self.timed("branch", journal.branch(branch)).await;
+        if self.store.is_away() {
             // It is kept until the store is back, and where that will be nobody
             // can tell: afterwards all of it is told once more.
-            Err(Fault::Store(_)) if self.store.is_away() => None,
-            branch => branch?,
-        };
+            return Ok(None);
+        }
+        let branch = branch?;
         Ok(branch.map(|branch| (branch.id, branch.began_at)))
     }
 

@@ -5,19 +5,25 @@
 //! nobody else's requests should wait for it: it is put there in the background,
 //! and before anything is asked of the store for that very conversation.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, Lane};
+use super::deed::Deed;
+use super::recent::Recent;
 use crate::engine::ids::ChainHash;
-use crate::store::{Holder, Store, StoreError};
+use crate::store::{Committed, Holder, Store, StoreError};
 
 /// How soon it is looked whether it is back, at first and in the end.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether files of this machine are still in their place:
+/// without a write nothing else would tell.
+const WATCH: Duration = Duration::from_secs(2);
 
 /// How long a call waits until what was done for its conversation is in the
 /// store.
@@ -35,10 +41,31 @@ const AT_ONCE: usize = 4;
 /// How many calls in a row may be slow before the store counts as away.
 const SLOW: u32 = 2;
 
+/// Looks now and then whether files of this machine are still in their place,
+/// until the guard is gone.
+pub(super) async fn watch(watched: Weak<Absence>) {
+    loop {
+        tokio::time::sleep(WATCH).await;
+        let Some(absence) = watched.upgrade() else {
+            return;
+        };
+        if absence.closing.is_cancelled() {
+            return;
+        }
+        if !absence.is_away()
+            && let Err(StoreError::Away(why)) = absence.inner.check().await
+            && absence.begins(&why)
+        {
+            absence.recover().await;
+        }
+    }
+}
+
 pub(super) struct Absence {
     pub(super) inner: Arc<dyn Store>,
     pub(super) backlog: Backlog,
     pub(super) closing: CancellationToken,
+    recent: Recent,
     away: AtomicBool,
     slow: AtomicU32,
 }
@@ -49,6 +76,7 @@ impl Absence {
             inner,
             backlog: Backlog::default(),
             closing: CancellationToken::new(),
+            recent: Recent::default(),
             away: AtomicBool::new(false),
             slow: AtomicU32::new(0),
         }
@@ -56,6 +84,12 @@ impl Absence {
 
     pub(super) fn is_away(&self) -> bool {
         self.away.load(Ordering::SeqCst)
+    }
+
+    /// Where what is written is held in case the store comes back empty; none if
+    /// it cannot.
+    pub(super) fn recent(&self) -> Option<&Recent> {
+        self.inner.is_local().then_some(&self.recent)
     }
 
     /// Takes note of how a call went; why the store has to count as away, if it
@@ -67,6 +101,9 @@ impl Absence {
                 None
             }
             Err(StoreError::Away(why)) => Some(why.clone()),
+            // Another process is writing, or the disk has much to do: neither
+            // means that nothing can be written.
+            Err(StoreError::Slow(_)) if self.inner.is_local() => None,
             Err(slow @ StoreError::Slow(_)) => {
                 let many = self.slow.fetch_add(1, Ordering::Relaxed) + 1 >= SLOW;
                 many.then(|| slow.to_string())
@@ -158,12 +195,42 @@ impl Absence {
 
     /// Whether it answers, can write, and has what belongs to no conversation.
     async fn is_there(&self) -> Result<(), StoreError> {
+        if self.inner.reopen().await? {
+            self.hold_recent().await;
+        }
         let nowhere = [ChainHash::from_bytes([0; 32])];
         self.inner.marks(&nowhere).await?;
         let somebody = Holder::random();
         self.inner.lease(LOOK, somebody, FIRST).await?;
         self.inner.release(LOOK, somebody).await?;
-        self.backlog.settle(&*self.inner, None).await
+        self.backlog.settle(&*self.inner, None).await?;
+        if self.inner.is_local() {
+            // Writing it all takes no time, and shows whether there is room.
+            for lane in self.backlog.lanes() {
+                match self.backlog.settle(&*self.inner, lane).await {
+                    Err(away @ StoreError::Away(_)) => return Err(away),
+                    Ok(()) | Err(StoreError::Slow(_) | StoreError::Failed(_)) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The store has begun anew: what was written lately is to be written again,
+    /// before what waits already.
+    async fn hold_recent(&self) {
+        let memory = self.backlog.memory();
+        let mut held = Vec::new();
+        for deed in self.recent.to_write() {
+            let holds = match &deed {
+                Deed::Commit(commit) => matches!(memory.commit(commit).await, Ok(Committed::Done)),
+                _ => true,
+            };
+            if holds {
+                held.push(deed);
+            }
+        }
+        self.backlog.put_first(held);
     }
 
     /// Puts everything there that was done meanwhile, several conversations at

@@ -165,6 +165,16 @@ impl Backlog {
         }
     }
 
+    /// Takes in what has to be done before anything that waits, in this order.
+    pub(super) fn put_first(&self, deeds: Vec<Deed>) {
+        let mut kept = self.kept();
+        for deed in deeds.into_iter().rev() {
+            kept.bytes = kept.bytes.saturating_add(deed.bytes());
+            let waiting = kept.lanes.entry(deed.lane()).or_default();
+            waiting.deeds.push_front(Arc::new(deed));
+        }
+    }
+
     /// Notes that the store refused the first deed of a lane. It may need what
     /// waits in another lane, or room on a disk, so it is tried for a while.
     pub(super) fn refused(&self, lane: Lane, error: &StoreError) {

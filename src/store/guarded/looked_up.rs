@@ -2,7 +2,9 @@
 //!
 //! What a pass puts away is kept like the overlay that needs it, and put into the
 //! journal when that is back. Entries come from a feed that tries again by
-//! itself. Whoever looks something up is told that it is away.
+//! itself. Whoever looks something up is told that it is away. In files of this
+//! machine it is looked up all the same, and what was put away since they cannot
+//! be written is found with it.
 
 use super::deed::Deed;
 use super::{Guarded, away};
@@ -23,8 +25,11 @@ impl Journal for Guarded {
     ) -> Answer<'a, LineageId> {
         let answer = self.inner().journal().archive(trace, archive, now);
         let lane = Some(trace.lineage);
-        Box::pin(self.keep(lane, answer, move |_| {
+        Box::pin(self.keep(lane, answer, move |memory| {
             Box::pin(async move {
+                if self.inner().is_local() {
+                    memory.journal().archive(trace, archive, now).await?;
+                }
                 let deed = Deed::Archive(Box::new((trace.clone(), archive.clone(), now)));
                 Ok((trace.lineage, Some(deed)))
             })
@@ -48,7 +53,15 @@ impl Journal for Guarded {
 
     fn referred(&self, reference: Reference) -> Answer<'_, Vec<Referred>> {
         Box::pin(async move {
-            let found = self.ask(self.inner().journal().referred(reference)).await?;
+            let journal = self.inner().journal();
+            let mut found = self.read(journal.referred(reference)).await?;
+            if let Some(memory) = self.held() {
+                for held in memory.journal().referred(reference).await? {
+                    if !found.contains(&held) {
+                        found.push(held);
+                    }
+                }
+            }
             // What is on its way there is not lost.
             if found.is_empty() && self.is_settling() {
                 return Err(away());
@@ -58,31 +71,43 @@ impl Journal for Guarded {
     }
 
     fn alive(&self, session: LineageId) -> Answer<'_, Option<Branch>> {
-        Box::pin(self.ask(self.inner().journal().alive(session)))
+        Box::pin(async move {
+            let stored = self.read(self.inner().journal().alive(session)).await?;
+            match self.held() {
+                None => Ok(stored),
+                Some(memory) => Ok(newer(stored, memory.journal().alive(session).await?)),
+            }
+        })
     }
 
     fn branch(&self, id: LineageId) -> Answer<'_, Option<Branch>> {
-        Box::pin(self.ask(self.inner().journal().branch(id)))
+        Box::pin(async move {
+            let stored = self.read(self.inner().journal().branch(id)).await?;
+            match self.held() {
+                None => Ok(stored),
+                Some(memory) => Ok(newer(stored, memory.journal().branch(id).await?)),
+            }
+        })
     }
 
     fn children(&self, id: LineageId, behind: u32, limit: u32) -> Answer<'_, Vec<Branch>> {
-        Box::pin(self.ask(self.inner().journal().children(id, behind, limit)))
+        Box::pin(self.read(self.inner().journal().children(id, behind, limit)))
     }
 
     fn branches(&self, before: Option<Moment>, limit: u32) -> Answer<'_, Vec<Branch>> {
-        Box::pin(self.ask(self.inner().journal().branches(before, limit)))
+        Box::pin(self.read(self.inner().journal().branches(before, limit)))
     }
 
     fn matching<'a>(&'a self, scope: &'a Scope, terms: &'a [String]) -> Answer<'a, Vec<Match>> {
-        Box::pin(self.ask(self.inner().journal().matching(scope, terms)))
+        Box::pin(self.read(self.inner().journal().matching(scope, terms)))
     }
 
     fn entries<'a>(&'a self, numbers: &'a [i64]) -> Answer<'a, Vec<EntryRow>> {
-        Box::pin(self.ask(self.inner().journal().entries(numbers)))
+        Box::pin(self.read(self.inner().journal().entries(numbers)))
     }
 
     fn list<'a>(&'a self, scope: &'a Scope, listing: &'a Listing) -> Answer<'a, Vec<EntryRow>> {
-        Box::pin(self.ask(self.inner().journal().list(scope, listing)))
+        Box::pin(self.read(self.inner().journal().list(scope, listing)))
     }
 
     fn kept<'a>(
@@ -91,7 +116,17 @@ impl Journal for Guarded {
         messages: (u32, u32),
         as_of: Option<u32>,
     ) -> Answer<'a, Vec<Kept>> {
-        Box::pin(self.ask(self.inner().journal().kept(scope, messages, as_of)))
+        Box::pin(async move {
+            let journal = self.inner().journal();
+            let mut found = self.read(journal.kept(scope, messages, as_of)).await?;
+            if let Some(memory) = self.held() {
+                let held = memory.journal().kept(scope, messages, as_of).await?;
+                found.retain(|kept| held.iter().all(|newer| newer.message != kept.message));
+                found.extend(held);
+                found.sort_by_key(|kept| kept.message);
+            }
+            Ok(found)
+        })
     }
 
     fn forget(&self, id: LineageId) -> Answer<'_, Forgotten> {
@@ -99,24 +134,40 @@ impl Journal for Guarded {
     }
 
     fn extent(&self) -> Answer<'_, Extent> {
-        Box::pin(self.ask(self.inner().journal().extent()))
+        Box::pin(self.read(self.inner().journal().extent()))
     }
+}
+
+/// A branch as it is stored, with how far it has come since.
+fn newer(stored: Option<Branch>, held: Option<Branch>) -> Option<Branch> {
+    let (Some(mut branch), Some(since)) = (stored.clone(), held.clone()) else {
+        return stored.or(held);
+    };
+    branch.messages = branch.messages.max(since.messages);
+    branch.seen_at = branch.seen_at.max(since.seen_at);
+    Some(branch)
 }
 
 impl Sessions for Guarded {
     fn list(&self, behind: Option<Behind>, limit: u32) -> Answer<'_, Vec<SessionRow>> {
-        Box::pin(self.ask(self.inner().sessions().list(behind, limit)))
+        Box::pin(self.read(self.inner().sessions().list(behind, limit)))
     }
 
     fn marks_of(&self, lineage: LineageId, limit: u32) -> Answer<'_, Vec<MarkRow>> {
-        Box::pin(self.ask(self.inner().sessions().marks_of(lineage, limit)))
+        Box::pin(self.read(self.inner().sessions().marks_of(lineage, limit)))
     }
 
     fn named<'a>(&'a self, beginning: &'a str, limit: u32) -> Answer<'a, Vec<LineageId>> {
-        Box::pin(self.ask(self.inner().sessions().named(beginning, limit)))
+        Box::pin(self.read(self.inner().sessions().named(beginning, limit)))
     }
 
     fn forget(&self, lineage: LineageId) -> Answer<'_, u64> {
-        Box::pin(self.ask(self.inner().sessions().forget(lineage)))
+        Box::pin(async move {
+            let gone = self.ask(self.inner().sessions().forget(lineage)).await?;
+            if let Some(recent) = self.absence.recent() {
+                recent.forget(lineage);
+            }
+            Ok(gone)
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! A store that may go away, and what is done meanwhile.
 //!
-//! A database behind a network can be lost for a while. The first call that finds
+//! A database behind a network can be lost for a while, and so can the disk under
+//! a file: it is full, or the data folder was deleted or made read-only. The first call that finds
 //! out waits as long as any call may; from then on calls fail at once, and only
 //! one look in the background, now and then, finds out when it is back. Meanwhile
 //! what must hold at once (an overlay that a view cannot do without, and what it
@@ -9,11 +10,17 @@
 //! same rules as ever: of two views the one that was answered first wins, and of
 //! two that were not the one that came first. Figures are not kept here: whoever
 //! writes them tries again.
+//!
+//! Of files on this machine what is stored can mostly still be read while nothing
+//! can be written, so reading goes on. They may also come back empty: then they
+//! are given what was written lately.
 
 mod absence;
 mod backlog;
 mod deed;
 mod looked_up;
+mod merge;
+mod recent;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +30,9 @@ use tokio::runtime::Handle;
 use self::absence::Absence;
 use self::backlog::{Lane, Pushed};
 use self::deed::Deed;
+use self::merge::{known, lanes, together};
+use super::copy::Tables;
 use super::journal::Journal;
-use super::rule;
 use super::{
     Answer, Collected, Commit, Committed, Found, Holder, Keep, MarkRow, Memory, Moment, Sessions,
     Store, StoreError,
@@ -48,6 +56,10 @@ impl Guarded {
         if let Some(why) = trouble {
             guarded.lost(why);
         }
+        if guarded.inner().is_local() {
+            let watched = Arc::downgrade(&guarded.absence);
+            guarded.background.spawn(absence::watch(watched));
+        }
         guarded
     }
 
@@ -65,6 +77,22 @@ impl Guarded {
             self.lost(&why);
         }
         answer
+    }
+
+    /// Asks the store for something that is stored. Files of this machine are
+    /// read even while they cannot be written.
+    async fn read<T>(&self, answer: Answer<'_, T>) -> Result<T, StoreError> {
+        if self.absence.is_away() && self.inner().is_local() {
+            return answer.await.map_err(|_| away());
+        }
+        self.ask(answer).await
+    }
+
+    /// What was done while files of this machine could not be written, if
+    /// anything was.
+    fn held(&self) -> Option<Arc<Memory>> {
+        let memory = self.absence.backlog.memory_if_open();
+        memory.filter(|_| self.inner().is_local())
     }
 
     /// Whether the store is there and has what was done for a conversation.
@@ -130,44 +158,20 @@ fn away() -> StoreError {
     StoreError::Away("it was not there a moment ago".to_owned())
 }
 
-/// The conversations of these marks, which are mostly of one.
-fn lanes(marks: &[MarkRow]) -> Vec<Lane> {
-    let mut lanes: Vec<Lane> = marks.iter().map(|mark| Some(mark.lineage)).collect();
-    lanes.dedup();
-    lanes
-}
-
-/// What is stored as it will be with what is held.
-fn together(mut stored: Vec<MarkRow>, held: Vec<MarkRow>) -> Vec<MarkRow> {
-    for mark in held {
-        let same = |stored: &&mut MarkRow| stored.chain == mark.chain && stored.model == mark.model;
-        match stored.iter_mut().find(same) {
-            Some(stored) => _ = rule::renew(stored, &mark),
-            None => stored.push(mark),
-        }
-    }
-    stored
-}
-
-/// What was found, if anything was; else nobody knows.
-fn known<T>(found: Vec<T>) -> Result<Vec<T>, StoreError> {
-    if found.is_empty() {
-        return Err(away());
-    }
-    Ok(found)
-}
-
 impl Store for Guarded {
     fn marks<'a>(&'a self, places: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
         Box::pin(async move {
             if let Some(memory) = self.absence.backlog.memory_if_open() {
                 let held = memory.marks(places).await?;
                 if !self.absence.are_settled(&lanes(&held)).await {
-                    let stored = self.ask(self.inner().marks(places)).await;
-                    return known(together(stored.unwrap_or_default(), held));
+                    let local = self.inner().is_local();
+                    return match self.read(self.inner().marks(places)).await {
+                        Ok(stored) => Ok(together(stored, held, local)),
+                        Err(_) => known(held),
+                    };
                 }
             }
-            self.ask(self.inner().marks(places)).await
+            self.read(self.inner().marks(places)).await
         })
     }
 
@@ -182,11 +186,31 @@ impl Store for Guarded {
     }
 
     fn marks_by_view<'a>(&'a self, hint: Hint, views: &'a [ChainHash]) -> Answer<'a, Vec<MarkRow>> {
-        Box::pin(self.ask(self.inner().marks_by_view(hint, views)))
+        Box::pin(async move {
+            let stored = self.read(self.inner().marks_by_view(hint, views)).await?;
+            match self.held() {
+                None => Ok(stored),
+                Some(memory) => {
+                    let held = memory.marks_by_view(hint, views).await?;
+                    Ok(together(stored, held, true))
+                }
+            }
+        })
     }
 
     fn overlays_of(&self, hint: Hint, limit: u32) -> Answer<'_, Vec<OverlayId>> {
-        Box::pin(self.ask(self.inner().overlays_of(hint, limit)))
+        Box::pin(async move {
+            let stored = self.read(self.inner().overlays_of(hint, limit)).await?;
+            let Some(memory) = self.held() else {
+                return Ok(stored);
+            };
+            let mut found = memory.overlays_of(hint, limit).await?;
+            let new = stored.into_iter().filter(|id| !found.contains(id));
+            let new: Vec<OverlayId> = new.collect();
+            found.extend(new);
+            found.truncate(limit as usize);
+            Ok(found)
+        })
     }
 
     fn overlay(&self, id: OverlayId) -> Answer<'_, Option<Vec<u8>>> {
@@ -197,25 +221,51 @@ impl Store for Guarded {
             {
                 return Ok(Some(body));
             }
-            self.ask(self.inner().overlay(id)).await
+            let recent = self.absence.recent();
+            let found = self.read(self.inner().overlay(id)).await;
+            match (&found, recent) {
+                (Ok(Some(body)), Some(recent)) => recent.add_overlay(id, body),
+                (Err(_), Some(recent)) if self.absence.is_away() => {
+                    if let Some(body) = recent.overlay(id) {
+                        return Ok(Some(body));
+                    }
+                }
+                _ => {}
+            }
+            found
         })
     }
 
     fn commit<'a>(&'a self, commit: &'a Commit) -> Answer<'a, Committed> {
         let lane = Some(commit.mark.lineage);
-        Box::pin(self.keep(lane, self.inner().commit(commit), move |memory| {
+        let said = self.keep(lane, self.inner().commit(commit), move |memory| {
             Box::pin(async move {
-                let said = memory.commit(commit).await?;
+                if let Some(stored) = self.stored_against(&memory, commit).await {
+                    return Ok((Committed::Lost(Box::new(stored)), None));
+                }
+                let commit = self.with_overlay(commit).await;
+                let said = memory.commit(&commit).await?;
                 let done = said == Committed::Done;
-                Ok((said, done.then(|| Deed::Commit(Box::new(commit.clone())))))
+                Ok((said, done.then(|| Deed::Commit(Box::new(commit)))))
             })
-        }))
+        });
+        Box::pin(async move {
+            let said = said.await?;
+            if let (Committed::Done, Some(recent)) = (&said, self.absence.recent()) {
+                recent.add_commit(commit);
+            }
+            Ok(said)
+        })
     }
 
     fn record<'a>(&'a self, marks: &'a [MarkRow]) -> Answer<'a, Vec<MarkRow>> {
         Box::pin(async move {
             if self.absence.is_away() || self.absence.backlog.memory_if_open().is_none() {
-                return self.ask(self.inner().record(marks)).await;
+                let lost = self.ask(self.inner().record(marks)).await?;
+                if let Some(recent) = self.absence.recent() {
+                    recent.add_marks(marks);
+                }
+                return Ok(lost);
             }
             // What belongs to a conversation that waits waits with it.
             let waits = |mark: &MarkRow| self.absence.backlog.has(Some(mark.lineage));
@@ -240,7 +290,16 @@ impl Store for Guarded {
         Box::pin(async move {
             if self.absence.is_away() {
                 let memory = self.absence.backlog.memory();
-                return known(memory.segments(ids).await?);
+                let mut held = memory.segments(ids).await?;
+                let Ok(stored) = self.read(self.inner().segments(ids)).await else {
+                    return known(held);
+                };
+                for (id, body) in stored {
+                    if held.iter().all(|(known, _)| *known != id) {
+                        held.push((id, body));
+                    }
+                }
+                return Ok(held);
             }
             self.ask(self.inner().segments(ids)).await
         })
@@ -263,14 +322,25 @@ impl Store for Guarded {
     }
 
     fn learned(&self) -> Answer<'_, Vec<(String, String)>> {
-        Box::pin(self.ask(self.inner().learned()))
+        Box::pin(async move {
+            let learned = self.read(self.inner().learned()).await?;
+            if let Some(recent) = self.absence.recent() {
+                for (key, value) in &learned {
+                    recent.add_learned(key, value);
+                }
+            }
+            Ok(learned)
+        })
     }
 
     fn learned_of<'a>(&'a self, keys: &'a [String]) -> Answer<'a, Vec<(String, String)>> {
-        Box::pin(self.ask(self.inner().learned_of(keys)))
+        Box::pin(self.read(self.inner().learned_of(keys)))
     }
 
     fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
+        if let Some(recent) = self.absence.recent() {
+            recent.add_learned(key, value);
+        }
         Box::pin(self.keep(None, self.inner().learn(key, value), move |_| {
             Box::pin(async move {
                 let deed = Deed::Learn(key.to_owned(), value.to_owned());
@@ -296,7 +366,7 @@ impl Store for Guarded {
             {
                 return Ok(Some(body));
             }
-            self.ask(self.inner().blob(id)).await
+            self.read(self.inner().blob(id)).await
         })
     }
 
@@ -308,12 +378,16 @@ impl Store for Guarded {
         self
     }
 
+    fn tables(&self) -> Option<&dyn Tables> {
+        self.inner().tables()
+    }
+
     fn lease<'a>(&'a self, name: &'a str, holder: Holder, time: Duration) -> Answer<'a, bool> {
         Box::pin(self.ask(self.inner().lease(name, holder, time)))
     }
 
     fn is_leased<'a>(&'a self, names: &'a [String]) -> Answer<'a, bool> {
-        Box::pin(self.ask(self.inner().is_leased(names)))
+        Box::pin(self.read(self.inner().is_leased(names)))
     }
 
     fn release<'a>(&'a self, name: &'a str, holder: Holder) -> Answer<'a, ()> {
@@ -322,6 +396,10 @@ impl Store for Guarded {
 
     fn is_shared(&self) -> bool {
         self.inner().is_shared()
+    }
+
+    fn is_forgetful(&self) -> bool {
+        self.inner().is_forgetful()
     }
 
     fn is_away(&self) -> bool {
@@ -338,7 +416,11 @@ impl Store for Guarded {
                 return Err(away());
             }
             // A step of it may take its time, which says nothing of the store.
-            self.inner().collect(keep).await
+            let collected = self.inner().collect(keep).await;
+            if let Err(StoreError::Away(why)) = &collected {
+                self.lost(why);
+            }
+            collected
         })
     }
 

@@ -38,6 +38,8 @@ struct Desk {
     database: Arc<Database>,
     durable: Option<SqliteConnection>,
     plain: Option<SqliteConnection>,
+    /// The generation of the file that the connections are to.
+    generation: u64,
 }
 
 impl Lane {
@@ -49,6 +51,7 @@ impl Lane {
             database: Arc::clone(&database),
             durable: None,
             plain: None,
+            generation: database.generation(),
         };
         std::thread::Builder::new()
             .name(name.to_owned())
@@ -132,6 +135,14 @@ impl Desk {
     where
         W: AsyncFnOnce(&mut SqliteConnection) -> Result<T, Error>,
     {
+        let generation = self.database.generation();
+        if std::mem::replace(&mut self.generation, generation) != generation {
+            (self.durable, self.plain) = (None, None);
+        }
+        // What is written to a deleted file is lost, and SQLite does not say so.
+        if let Err(error) = self.database.check_in_place() {
+            return Err(self.database.away(&error));
+        }
         let slot = match purpose {
             Purpose::Durable => &mut self.durable,
             Purpose::Plain | Purpose::Reading => &mut self.plain,

@@ -14,6 +14,7 @@ mod lane;
 mod leases;
 mod open;
 mod readers;
+mod reopen;
 mod rows;
 mod schema;
 mod segments;
@@ -24,6 +25,7 @@ mod write;
 
 pub use open::open;
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use self::journal::Journal;
@@ -40,6 +42,8 @@ struct SqliteStore {
     journal: Option<Journal>,
     /// Stands in for a file that cannot be used.
     memory: Memory,
+    /// A file was begun anew while it was in use, and nobody knows of it yet.
+    begun_anew: AtomicBool,
 }
 
 impl SqliteStore {
@@ -48,6 +52,7 @@ impl SqliteStore {
             state,
             journal,
             memory: Memory::new(),
+            begun_anew: AtomicBool::new(false),
         }
     }
 }
@@ -193,6 +198,18 @@ impl Store for SqliteStore {
             }
             Ok(done)
         })
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn check(&self) -> Answer<'_, ()> {
+        Box::pin(self.check_files())
+    }
+
+    fn reopen(&self) -> Answer<'_, bool> {
+        Box::pin(self.reopen_files())
     }
 
     fn is_forgetful(&self) -> bool {

@@ -96,6 +96,22 @@ async fn open_file(
     (None, reports)
 }
 
+/// Makes a file and its folder ready for use; else says why they cannot be.
+pub(super) async fn make_ready(
+    file: &Path,
+    steps: &'static [&'static str],
+    reports: &mut Vec<Report>,
+) -> Result<(), String> {
+    if let Some(folder) = file.parent() {
+        folder::prepare(folder, reports).map_err(|error| error.to_string())?;
+    }
+    match ready(file, steps, reports).await {
+        Ok(()) => Ok(()),
+        Err(Trouble::Damaged(why) | Trouble::Unusable(why)) => Err(why),
+        Err(Trouble::Newer(found)) => Err(format!("it has format {found}, which is newer")),
+    }
+}
+
 /// Makes a file ready for use, setting it aside first if it is damaged.
 async fn ready(
     file: &Path,

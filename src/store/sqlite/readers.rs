@@ -29,7 +29,13 @@ pub(super) struct Readers {
     turn: AtomicUsize,
 }
 
-type Slot = Mutex<Option<SqliteConnection>>;
+type Slot = Mutex<Option<Reader>>;
+
+/// A connection, and the generation of the file it is to.
+struct Reader {
+    connection: SqliteConnection,
+    generation: u64,
+}
 
 impl Readers {
     pub(super) fn new(database: Arc<Database>, count: usize) -> Self {
@@ -84,16 +90,22 @@ impl Readers {
 
     async fn connection<'s>(
         &self,
-        slot: &'s mut Option<SqliteConnection>,
+        slot: &'s mut Option<Reader>,
     ) -> Result<&'s mut SqliteConnection, sqlx::Error> {
-        match slot {
-            Some(connection) => Ok(connection),
-            empty => Ok(empty.insert(self.database.connect(Purpose::Reading).await?)),
-        }
+        let generation = self.database.generation();
+        slot.take_if(|reader| reader.generation != generation);
+        let reader = match slot {
+            Some(reader) => reader,
+            empty => empty.insert(Reader {
+                connection: self.database.connect(Purpose::Reading).await?,
+                generation,
+            }),
+        };
+        Ok(&mut reader.connection)
     }
 
     /// The first that is free, since its cache is the warmest; else one in turn.
-    async fn slot(&self) -> Result<MutexGuard<'_, Option<SqliteConnection>>, sqlx::Error> {
+    async fn slot(&self) -> Result<MutexGuard<'_, Option<Reader>>, sqlx::Error> {
         if let Some(free) = self.slots.iter().find_map(|slot| slot.try_lock().ok()) {
             return Ok(free);
         }
@@ -107,9 +119,9 @@ impl Readers {
     /// Closes them all.
     pub(super) async fn close(&self) {
         for slot in &self.slots {
-            if let Some(connection) = slot.lock().await.take() {
+            if let Some(reader) = slot.lock().await.take() {
                 // A failure to close leaves nothing unwritten: it only reads.
-                let _ = sqlx::Connection::close(connection).await;
+                let _ = sqlx::Connection::close(reader.connection).await;
             }
         }
     }

@@ -10,6 +10,7 @@ mod api;
 mod cli;
 mod client;
 mod copied;
+mod disk;
 mod due;
 mod fed;
 mod hostile;
