@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::Compactor;
 use super::client::{Call, CallError, Said};
 use super::errand::{Cached, Errand};
-use super::sender::VERSION;
+use super::sender::{VERSION, window_key};
 use crate::engine::recovery::Failure;
 use crate::engine::summary::Narrative;
 use crate::engine::summary::check::Problem;
@@ -125,7 +125,8 @@ impl From<CallError> for Failed {
                 refusal:
                     Refusal::ContextExceeded { .. }
                     | Refusal::OutputExceedsWindow { .. }
-                    | Refusal::RequestTooLarge,
+                    | Refusal::RequestTooLarge
+                    | Refusal::BodyRejected,
                 ..
             } => (Failure::ContextExceeded, None),
             CallError::Refused {
@@ -204,13 +205,13 @@ impl Compactor {
         let body = body.ok_or(Failure::Unsupported)?;
         let (to, headers) = errand.sender.again(&self.base, &cached.betas);
         let mut call = Call { to, headers, body };
-        let mut said = self.call(&call, &errand.model, until).await?;
+        let mut said = self.call(&call, errand, &errand.model, until).await?;
         if said.stop_reason == "tool_use" {
             let met = Body::split(&call.body).ok();
             let met =
                 met.and_then(|body| fork::declined(&call.body, &body, &said.content, NO_TOOLS));
             call.body = met.ok_or(Problem::Malformed)?;
-            said = self.call(&call, &errand.model, until).await?;
+            said = self.call(&call, errand, &errand.model, until).await?;
         }
         narrative(&said)
     }
@@ -219,6 +220,7 @@ impl Compactor {
     pub(super) async fn call(
         &self,
         call: &Call,
+        errand: &Errand,
         model: &str,
         until: Instant,
     ) -> Result<Said, Failed> {
@@ -243,7 +245,8 @@ impl Compactor {
                 ..
             } = error
             {
-                self.windows.learn(model, *window);
+                let key = window_key(&call.to, &call.headers, model);
+                self.windows.refused(key, *window, &errand.claimed);
             }
         })?;
         self.bill(model, &said.usage);
@@ -272,7 +275,7 @@ impl Asked {
     /// Tokens that a record may take.
     fn room(&self) -> u64 {
         let reserved = self.compactor.config.summarizer.max_tokens + INSTRUCTIONS;
-        let window = self.compactor.window(&self.model);
+        let window = self.compactor.window(&self.errand, &self.model);
         window.saturating_sub(reserved).max(window / 4)
     }
 
@@ -389,16 +392,20 @@ impl Asked {
         if takes_temperature(&self.model, VERSION) {
             body.insert("temperature".to_owned(), json!(0));
         }
-        let (to, headers) = match &compactor.elsewhere {
-            Some(elsewhere) => elsewhere.own(),
-            None => self.errand.sender.own(&compactor.base),
-        };
+        let (to, headers) = compactor.own_call(&self.errand);
+        let key = window_key(&to, &headers, &self.model);
         let call = Call {
             to,
             headers,
             body: Bytes::from(Value::Object(body).to_string()),
         };
-        let said = compactor.call(&call, &self.model, self.until).await?;
+        let said = compactor.call(&call, &self.errand, &self.model, self.until);
+        let said = said.await?;
+        if let Some(prompt) = said.usage.prompt() {
+            compactor
+                .windows
+                .answered(key, prompt, &self.errand.claimed);
+        }
         narrative(&said)
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::sender::Sender;
+use super::windows::Claimed;
 use crate::engine::conversation::Conversation;
 use crate::engine::ids::{ChainHash, Reference, SegmentId};
 use crate::engine::pinned;
@@ -52,6 +53,8 @@ pub struct Errand {
     pub pins: pinned::Settings,
     /// What is left out is kept, and may be promised.
     pub archives: Option<Telling>,
+    /// The windows that refusals of these calls have claimed.
+    pub claimed: Arc<Claimed>,
 }
 
 /// A request that upstream has in its cache.

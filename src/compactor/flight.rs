@@ -229,7 +229,7 @@ impl Compactor {
 
     /// From a record, whole if it fits the model's window.
     fn by_record(&self, errand: &Errand, model: String) -> Way {
-        let fits = span_tokens(errand) < self.window(&model) / 10 * 8;
+        let fits = span_tokens(errand) < self.window(errand, &model) / 10 * 8;
         if fits {
             Way::Model(model)
         } else {

@@ -25,13 +25,13 @@ mod native;
 pub mod sender;
 mod shared;
 mod turn;
-mod windows;
+pub mod windows;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
@@ -49,7 +49,7 @@ use client::Client;
 use errand::{Errand, Finished};
 use gates::{Gate, Gates};
 use native::Refusers;
-use sender::Elsewhere;
+use sender::{Elsewhere, window_key};
 use turn::Turn;
 use windows::Windows;
 
@@ -159,9 +159,9 @@ impl Compactor {
             config,
             store,
             metrics,
+            windows: Windows::new(clock.clone()),
             clock,
             gates,
-            windows: Windows::default(),
             refusers: Refusers::default(),
             large: Semaphore::new(1),
             flights: Mutex::default(),
@@ -238,14 +238,24 @@ impl Compactor {
         ids.iter().find_map(read)
     }
 
+    /// Where a call of our own goes, and with which headers.
+    fn own_call(&self, errand: &Errand) -> (Uri, HeaderMap) {
+        match &self.elsewhere {
+            Some(elsewhere) => elsewhere.own(),
+            None => errand.sender.own(&self.base),
+        }
+    }
+
     /// The window of a model that writes summaries, in tokens.
-    fn window(&self, model: &str) -> u64 {
+    fn window(&self, errand: &Errand, model: &str) -> u64 {
         let summarizer = &self.config.summarizer;
         let configured = summarizer
             .window
             .filter(|_| *model == summarizer.model)
             .unwrap_or_else(|| self.config.models.lookup(model).window);
-        self.windows.of(model, configured)
+        let (to, headers) = self.own_call(errand);
+        let key = window_key(&to, &headers, model);
+        self.windows.window(&key, configured, &errand.claimed)
     }
 
     /// Tells a summarizer: where it is, which model, at whose expense.

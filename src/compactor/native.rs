@@ -62,7 +62,7 @@ impl Compactor {
         betas.push(BETA);
         let (to, headers) = errand.sender.again(&self.base, &betas);
         let call = Call { to, headers, body };
-        let said = self.call(&call, &errand.model, until).await;
+        let said = self.call(&call, errand, &errand.model, until).await;
         let said = said.inspect_err(|failed| {
             if failed.failure == Failure::Unsupported {
                 self.refusers.add(&errand.model);

@@ -10,6 +10,8 @@ use std::fmt;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
+use crate::engine::measure::{Account, WindowKey};
+
 /// The version that calls of our own are written for.
 pub const VERSION: &str = "2023-06-01";
 /// The path of every call.
@@ -20,6 +22,8 @@ const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 const WORKSPACE: HeaderName = HeaderName::from_static("anthropic-workspace-id");
 /// The beta without which some credentials are not accepted.
 const OAUTH: &str = "oauth-2025-04-20";
+/// How the names of the betas begin that ask for a long context.
+const LONG_CONTEXT: &str = "context-1m";
 
 /// Headers of a client's that say something of its own body or connection.
 const ABOUT_THE_BODY: [HeaderName; 6] = [
@@ -70,13 +74,13 @@ impl Sender {
     /// Tells credentials apart, and nothing else of them.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
-        for name in [API_KEY, header::AUTHORIZATION] {
-            for value in self.headers.get_all(&name) {
-                hasher.update(value.as_bytes());
-            }
-            hasher.update(b"\n");
-        }
+        credential(&mut hasher, &self.headers);
         hasher.finalize().into()
+    }
+
+    /// Whether the client asks for a long context.
+    pub fn wants_long_context(&self) -> bool {
+        wants_long_context(&self.headers)
     }
 
     /// The target and headers of the client's own request once more, with these
@@ -123,6 +127,39 @@ impl Elsewhere {
     }
 }
 
+/// What the window of a call with these headers is learned for.
+pub fn window_key(to: &Uri, headers: &HeaderMap, model: &str) -> WindowKey {
+    let mut hasher = blake3::Hasher::new();
+    credential(&mut hasher, headers);
+    let account = Account::Credential(hasher.finalize().into());
+    let place = format!(
+        "{}://{}{}",
+        to.scheme_str().unwrap_or_default(),
+        to.authority().map_or("", |authority| authority.as_str()),
+        to.path()
+    );
+    WindowKey::new(&place, model, account, wants_long_context(headers))
+}
+
+fn credential(hasher: &mut blake3::Hasher, headers: &HeaderMap) {
+    for name in [API_KEY, header::AUTHORIZATION] {
+        for value in headers.get_all(&name) {
+            hasher.update(value.as_bytes());
+        }
+        hasher.update(b"\n");
+    }
+}
+
+fn wants_long_context(headers: &HeaderMap) -> bool {
+    betas(headers).any(|beta| beta.starts_with(LONG_CONTEXT))
+}
+
+fn betas(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(BETA).into_iter();
+    let lines = lines.filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
 fn json() -> HeaderValue {
     HeaderValue::from_static("application/json")
 }
@@ -138,12 +175,7 @@ fn target(base: &Uri, query: Option<&str>) -> Uri {
 }
 
 fn announced(headers: &HeaderMap, beta: &str) -> bool {
-    let lines = headers.get_all(BETA);
-    let mut names = lines
-        .iter()
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','));
-    names.any(|name| name.trim() == beta)
+    betas(headers).any(|name| name == beta)
 }
 
 fn announce(headers: &mut HeaderMap, beta: &str) {
@@ -216,6 +248,26 @@ mod tests {
         assert_eq!(to, "https://other.example/x/v1/messages");
         assert_eq!(said(&headers, "x-api-key"), ["operator"]);
         assert_eq!(headers.len(), 3);
+    }
+
+    #[test]
+    fn windows_are_told_apart_by_place_credential_model_and_long_context() {
+        let base: Uri = "https://api.example".parse().unwrap();
+        let key = |sender: &Sender, betas: &[&str], model| {
+            let (to, headers) = sender.again(&base, betas);
+            window_key(&to, &headers, model)
+        };
+        let plain = key(&sender(), &[], "m");
+        assert_eq!(plain, key(&sender(), &["compact-2026-09-04"], "m"));
+        assert_ne!(plain, key(&sender(), &["context-1m-2025-08-07"], "m"));
+        assert_ne!(plain, key(&sender(), &[], "n"));
+        let mut other = sender();
+        let value = HeaderValue::from_static("b");
+        other.headers.insert("x-api-key", value);
+        assert_ne!(plain, key(&other, &[], "m"));
+        let (to, headers) = sender().again(&"https://other.example".parse().unwrap(), &[]);
+        assert_ne!(plain, window_key(&to, &headers, "m"));
+        assert!(!sender().wants_long_context());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breaker::Breaker;
 use super::cache_marks::Basis;
-use super::ids::OverlayId;
+use super::ids::{ChainHash, OverlayId};
 use super::measure::{Anchor, Base, Raw, Size};
 use super::passed::Passed;
 use super::policy::{Course, Recent};
@@ -39,6 +39,10 @@ pub struct Figures {
     /// whether upstream minds.
     #[serde(skip_serializing_if = "is_false")]
     pub unfit: bool,
+    /// The plan was made for a refusal and no answer has confirmed it: the one
+    /// before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisional: Option<Box<Earlier>>,
     /// How long the client's cache lives, in seconds.
     pub lifetime: Option<u64>,
     /// The raw count of the history as the client sent it.
@@ -86,6 +90,50 @@ pub struct Figures {
     pub others: BTreeMap<String, String>,
     /// The other models for which upstream is asked to drop thinking.
     pub others_drop: BTreeSet<String>,
+}
+
+/// A plan as it was before a refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Earlier {
+    /// Its overlay; empty: none.
+    overlay: String,
+    /// Its view.
+    view: String,
+    /// Whether it had been answered.
+    pub sealed: bool,
+    /// Its figures.
+    pub figures: Figures,
+}
+
+impl Earlier {
+    /// The plan with this overlay, view and figures.
+    pub fn new(
+        overlay: Option<OverlayId>,
+        view: ChainHash,
+        sealed: bool,
+        figures: &Figures,
+    ) -> Self {
+        Self {
+            overlay: overlay.map(|id| id.to_string()).unwrap_or_default(),
+            view: view.to_string(),
+            sealed,
+            figures: Figures {
+                version: VERSION,
+                provisional: None,
+                ..figures.clone()
+            },
+        }
+    }
+
+    /// Overlay and view; `None` if they cannot be read.
+    pub fn plan(&self) -> Option<(Option<OverlayId>, ChainHash)> {
+        let view = ChainHash::from_text(&self.view)?;
+        if self.overlay.is_empty() {
+            return Some((None, view));
+        }
+        Some((Some(OverlayId::from_text(&self.overlay)?), view))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use super::provisional::is_provisional;
 use super::recognise::Recognised;
 use super::standing::Standing;
 use super::{Fault, Views, compute};
@@ -69,6 +70,7 @@ impl Views {
             let found = rows
                 .iter()
                 .filter(|row| row.overlay == Some(id) && row.model == *model)
+                .filter(|row| !is_provisional(row))
                 .max_by_key(|row| row.messages);
             let place = found.and_then(|row| {
                 let at = shown.iter().find(|(_, view)| *view == row.view)?;

@@ -132,7 +132,7 @@ impl Views {
     pub(super) fn situation(&self, prepared: &Prepared, asked: Option<Ask>) -> Situation {
         let model = &prepared.recognised.facts.model;
         let known = self.config.models.lookup(model);
-        let usable = self.usable(model);
+        let usable = self.usable(prepared);
         let policy = &self.config.policy;
         let size = prepared.sent.tokens;
         let lifetime = prepared.figures.lifetime.map(Duration::from_secs);
@@ -202,7 +202,7 @@ impl Views {
         Look {
             settings,
             base,
-            fits: self.room(model),
+            fits: self.room(prepared),
             bytes: (prepared.view.size(), self.config.window.bytes),
             from,
             anchor: prepared.anchor,

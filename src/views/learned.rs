@@ -1,16 +1,21 @@
-//! What was learned from upstream's answers, per model.
+//! What was learned from upstream's answers.
 //!
-//! How its tokens compare with ours, how large its window really is, and what it
-//! has refused. It is read from the store at the start and written when it
+//! How a model's tokens compare with ours and what it has refused, per model; how
+//! large a window really is, per upstream, model and account. It is read from the store at the start and written when it
 //! changes enough to matter; losing it costs an estimate or a retry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::engine::measure::{self, Anchor, Factor, Size, Windows, prior};
+use crate::engine::measure::{
+    self, Anchor, Factor, LearnedWindow, LearnedWindows, Size, WindowKey, prior,
+};
+use crate::store::Moment;
 
 /// The most models that are remembered: their names come from clients.
 const MODELS: usize = 1_000;
+/// The kind of the notes about windows.
+const WINDOW: &str = "window_of";
 /// A factor is written again when it has changed by this share.
 const CHANGE: f64 = 0.01;
 
@@ -23,7 +28,8 @@ pub enum Quirk {
     NoDrop,
     /// It has refused thinking that does not fit: it enforces the check.
     Enforces,
-    /// To sum a conversation up itself.
+    /// To sum a conversation up itself, or a view with what it wrote. Kept per
+    /// upstream and model.
     NoNative,
 }
 
@@ -44,7 +50,7 @@ impl Quirk {
 #[derive(Default)]
 struct Facts {
     factors: BTreeMap<String, (Factor, f64)>,
-    windows: Windows,
+    windows: LearnedWindows,
     quirks: BTreeSet<(Quirk, String)>,
 }
 
@@ -74,7 +80,13 @@ impl Learned {
                         facts.factors.insert(model.to_owned(), (factor, written));
                     }
                 }
-                "window" => facts.windows.restore(model, value),
+                WINDOW => {
+                    if let Some(key) = WindowKey::from_text(model) {
+                        facts.windows.merge(key, value);
+                    }
+                }
+                // Written by older versions for everybody who uses a model.
+                "window" => {}
                 _ => {
                     let found = Quirk::WORDS.iter().find(|(word, _)| *word == kind);
                     if let Some((_, quirk)) = found.filter(|_| value == "yes") {
@@ -132,21 +144,31 @@ impl Learned {
         Some((format!("factor:{model}"), factor.to_text()))
     }
 
-    /// The window of a model, given what is configured.
-    pub fn window(&self, model: &str, configured: u64) -> u64 {
-        self.facts().windows.window(model, configured)
+    /// The window that counts for a key, given the one in the table.
+    pub fn window(&self, key: &WindowKey, table: u64, now: Moment) -> u64 {
+        self.facts().windows.get(key).window(table, now.0)
     }
 
-    /// Upstream said how large the window is.
-    pub fn window_is(&self, model: &str, window: u64) -> Option<Note> {
-        let news = self.facts().windows.learn(model, window);
-        news.then(|| (format!("window:{model}"), window.to_string()))
+    /// Whether a key was answered at this size before.
+    pub fn was_answered_at(&self, key: &WindowKey, tokens: u64) -> bool {
+        self.facts().windows.get(key).was_answered_at(tokens)
     }
 
-    /// Upstream took a prompt of that size.
-    pub fn accepted(&self, model: &str, tokens: u64) -> Option<Note> {
-        let news = self.facts().windows.accepted(model, tokens);
-        news.then(|| (format!("window:{model}"), String::new()))
+    /// A refusal said how large the window is.
+    pub fn window_claimed(&self, key: WindowKey, window: u64, now: Moment) -> Option<Note> {
+        let stored = self.facts().windows.refused(key, window, now.0);
+        stored.map(|stored| (window_note(key), stored))
+    }
+
+    /// A prompt was answered; if refusals came before, they claimed this window.
+    pub fn answered(&self, key: WindowKey, tokens: u64, claimed: Option<u64>) -> Option<Note> {
+        let stored = self.facts().windows.answered(key, tokens, claimed);
+        stored.map(|stored| (window_note(key), stored))
+    }
+
+    /// Takes in what another process has stored about a window.
+    pub fn merge_window(&self, key: WindowKey, stored: &str) {
+        self.facts().windows.merge(key, stored);
     }
 
     /// Whether a model has this quirk.
@@ -165,9 +187,27 @@ impl Learned {
     }
 }
 
+/// The note that keeps what is known of a window.
+pub fn window_note(key: WindowKey) -> String {
+    format!("{WINDOW}:{key}")
+}
+
+/// A note about a window that also says what was stored before.
+pub fn merged_window(ours: &str, stored: &str) -> String {
+    let both = LearnedWindow::from_text(ours).zip(LearnedWindow::from_text(stored));
+    both.map_or_else(
+        || ours.to_owned(),
+        |(mut ours, stored)| {
+            ours.merge(&stored);
+            ours.to_text()
+        },
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::measure::Account;
 
     fn size(text: u64) -> Size {
         let mut size = Size::default();
@@ -178,9 +218,10 @@ mod tests {
     #[test]
     fn what_is_written_down_is_taken_back() {
         let learned = Learned::default();
+        let key = WindowKey::new("u", "m", Account::Tenant("t"), false);
         let notes: Vec<Note> = [
             learned.observe("m", None, &size(10_000), 13_000),
-            learned.window_is("m", 150_000),
+            learned.window_claimed(key, 150_000, Moment(5)),
             learned.shown(Quirk::NoMarks, "m"),
         ]
         .into_iter()
@@ -191,9 +232,38 @@ mod tests {
         let restored = Learned::default();
         restored.restore(&notes);
         assert_eq!(restored.factor("m"), learned.factor("m"));
-        assert_eq!(restored.window("m", 200_000), 150_000);
+        let window = |key| restored.window(&key, 200_000, Moment(6));
+        assert_eq!(window(key), 150_000);
+        assert_eq!(window(WindowKey::default()), 200_000, "another's");
         assert!(restored.has(Quirk::NoMarks, "m") && !restored.has(Quirk::NoDrop, "m"));
         assert!(!restored.has(Quirk::NoMarks, "n"));
+    }
+
+    /// They were learned from one account and cut all others.
+    #[test]
+    fn windows_that_older_versions_have_stored_are_ignored() {
+        let learned = Learned::default();
+        let old = ("window:m".to_owned(), "8192".to_owned());
+        learned.restore(&[old, ("window_of:m".to_owned(), "8192".to_owned())]);
+        assert_eq!(learned.facts().windows, LearnedWindows::default());
+    }
+
+    #[test]
+    fn a_note_about_a_window_keeps_what_another_process_has_stored() {
+        let [one, other] = [(); 2].map(|()| Learned::default());
+        let key = WindowKey::default();
+        let (_, answered) = one.answered(key, 567_611, None).unwrap();
+        let (_, claimed) = other.window_claimed(key, 500_000, Moment(5)).unwrap();
+        for text in [
+            merged_window(&claimed, &answered),
+            merged_window(&answered, &claimed),
+        ] {
+            let third = Learned::default();
+            third.merge_window(key, &text);
+            assert_eq!(third.window(&key, 1_000_000, Moment(6)), 1_000_000);
+            assert!(third.was_answered_at(&key, 567_611));
+        }
+        assert_eq!(merged_window(&claimed, ""), claimed);
     }
 
     #[test]

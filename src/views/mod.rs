@@ -28,6 +28,7 @@ pub mod overlays;
 pub mod pass;
 pub mod preparation;
 pub mod prepare;
+mod provisional;
 pub mod recognise;
 pub mod refused;
 mod rereads;
@@ -39,6 +40,7 @@ pub mod summarise;
 mod take_over;
 pub mod tally;
 pub mod tenants;
+mod windows;
 pub mod wishes;
 
 use std::sync::Arc;

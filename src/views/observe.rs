@@ -21,7 +21,7 @@ use super::tally::{Gone, opens_turn};
 use crate::config::models::Prices;
 use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;
-use crate::engine::measure::{Anchor, Size};
+use crate::engine::measure::{Anchor, Size, WindowKey};
 use crate::engine::policy::Rates;
 use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
@@ -49,6 +49,8 @@ pub struct Sent {
     estimate: u64,
     anchor: Option<Anchor>,
     lessons: Vec<Quirk>,
+    window_key: WindowKey,
+    claimed: Option<u64>,
     sending: Sending,
     billed: bool,
     base_is_shared: bool,
@@ -87,6 +89,8 @@ impl From<Prepared> for Sent {
                 .row(true, Moment(i64::MIN))
                 .filter(|_| prepared.remembers),
             model: recognised.facts.model.clone(),
+            window_key: recognised.window_key,
+            claimed: prepared.claimed,
             at: recognised.swifts.last().copied(),
             parent: parent.copied(),
             tells: prepared.remembers && (!prepared.settled || prepared.refused),
@@ -175,7 +179,11 @@ impl Views {
     /// replica can know that, or when that has taken too long.
     pub fn began(&self, sent: &mut Sent, reply: &Reply) -> Option<Sealing> {
         for quirk in std::mem::take(&mut sent.lessons) {
-            self.note(self.learned.shown(quirk, &sent.model));
+            let of = match quirk {
+                Quirk::NoNative => self.at_upstream(&sent.model),
+                _ => sent.model.clone(),
+            };
+            self.note(self.learned.shown(quirk, &of));
         }
         // That it stood before does not mean that others have heard of it: the
         // reply may have broken off before that was written.
@@ -215,7 +223,12 @@ impl Views {
             );
         }
         sent.figures.factor = self.learned.factor(&sent.model).to_text();
-        self.note(self.learned.accepted(&sent.model, prompt));
+        let Sent {
+            window_key,
+            claimed,
+            ..
+        } = *sent;
+        self.note_window(self.learned.answered(window_key, prompt, claimed));
     }
 
     /// Reckons what the request cost and saved, and whether what was predicted
@@ -265,6 +278,7 @@ impl Views {
     fn keep(&self, sent: &mut Sent, reply: &Reply) {
         let figures = &mut sent.figures;
         figures.unfit = false;
+        figures.provisional = None;
         figures.prompt = reply.usage.prompt().filter(|tokens| *tokens > 0);
         figures.output = reply.usage.output;
         figures.cache_read = reply.usage.cache_read;

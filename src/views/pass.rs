@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use super::build::{Built, Plan};
 use super::consider::Checked;
+use super::learned::Quirk;
 use super::prepare::Prepared;
+use super::provisional::plan_for;
 use super::summarise::instructions;
 use super::{Fault, Views};
 use crate::compactor::errand::Finished;
 use crate::config::Mode;
-use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;
 use crate::engine::measure;
 use crate::engine::passed::Passed;
@@ -32,8 +33,7 @@ impl Views {
             tracing::error!(error = %fault, "a pass failed, the view stays as it is");
             // What upstream would refuse is made smaller for once: nothing can
             // be made to last while nothing can be written.
-            let model = &prepared.recognised.facts.model;
-            if prepared.may_pass && prepared.sent.tokens > self.room(model) {
+            if prepared.may_pass && prepared.sent.tokens > self.room(prepared) {
                 self.reduce_once(prepared).await;
             }
         }
@@ -110,7 +110,11 @@ impl Views {
         let head = prepared.recognised.conversation().head();
         let heals = match &prepared.overlay {
             // The API's own stands for everything before its end.
-            _ if finished.native.is_some() => Some(false),
+            _ if finished.native.is_some() => {
+                // A view with one was refused since.
+                let model = &prepared.recognised.facts.model;
+                (!self.learned.has(Quirk::NoNative, &self.at_upstream(model))).then_some(false)
+            }
             Some((_, overlay)) => span::heals(overlay, head, &span),
             None => Some(false),
         };
@@ -179,7 +183,6 @@ impl Views {
         checked: Checked,
         summary: Option<Arc<Finished>>,
     ) -> Result<&'static str, Fault> {
-        let model = &prepared.recognised.facts.model;
         let before = prepared.sent.tokens;
         // What was never sent cannot be in anybody's cache.
         let breaks = prepared
@@ -194,7 +197,9 @@ impl Views {
         figures.unfit |= checked.draft.leaves_unfit_thinking;
         figures.drop_block |= figures.unfit && self.should_drop(&prepared.recognised);
         if let Decision::Pass(pass) = &checked.decision {
-            figures.course.passed(checked.tokens <= self.floor(model));
+            figures
+                .course
+                .passed(checked.tokens <= self.floor(prepared));
             let situation = self.situation(prepared, None);
             tracing::info!(
                 session = %prepared.lineage,
@@ -267,7 +272,8 @@ impl Views {
     }
 
     /// Makes a plan hold from this request on; `false` if somebody else was there
-    /// first, and theirs holds.
+    /// first, and theirs holds. One that is made for a refusal holds once it is
+    /// answered: until then others take the one before.
     pub(super) async fn commit(
         &self,
         prepared: &mut Prepared,
@@ -282,8 +288,13 @@ impl Views {
         let tried = prepared.tried.clone();
         let built = self.build(recognised.clone(), plan, from, &tried).await?;
         let old = self.put(prepared, built);
+        // Without it the plan is that one again.
+        let before = prepared.before.as_ref().map(|before| before.kept());
+        let sealed = prepared.refused && before.is_none() && prepared.settled;
+        prepared.replaced |= before.is_some();
+        prepared.figures.provisional = before.map(Box::new);
         let mut mark = prepared
-            .row(false, self.now())
+            .row(sealed, self.now())
             .ok_or(Fault::Bug("no mark"))?;
         // What follows a refusal is later than what was refused.
         mark.seen_at.0 = mark.seen_at.0.saturating_add(i64::from(prepared.refused));
@@ -321,17 +332,18 @@ impl Views {
     async fn yield_to(&self, prepared: &mut Prepared, row: &MarkRow) -> Result<(), Fault> {
         prepared.kinds.clear();
         prepared.committed_at = prepared.committed_at.max(row.seen_at);
-        let overlay = match row.overlay {
+        let (overlay, view, figures) = plan_for(row, prepared.refused);
+        let overlay = match overlay {
             Some(id) => Some((id, self.overlay(id).await?)),
             None => None,
         };
         let plan = Plan {
             overlay,
-            figures: Figures::read(&row.figures),
+            figures,
             view: None,
         };
         let recognised = prepared.recognised.clone();
-        let from = Some((recognised.len(), Some(row.view)));
+        let from = Some((recognised.len(), Some(view)));
         let tried = prepared.tried.clone();
         let built = self.build(recognised, plan, from, &tried).await?;
         self.put(prepared, built);

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::build::Plan;
 use super::learned::Quirk;
+use super::provisional::Before;
 use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
 use super::wishes::Wished;
@@ -127,12 +127,18 @@ pub struct Prepared {
     pub(super) tried: Vec<Quirk>,
     /// The same with the refusal, to be remembered if it helped.
     pub(super) lessons: Vec<(Quirk, Refusal)>,
-    /// The plan before the first overlay that a refusal has cost.
-    pub(super) before: Option<Box<Plan>>,
+    /// The plan before the first refusal.
+    pub(super) before: Option<Box<Before>>,
     /// All thinking was left out on a refusal.
     pub(super) bare: bool,
     /// Upstream has refused the plan.
     pub(super) refused: bool,
+    /// A plan made for a refusal may have been committed.
+    pub(super) replaced: bool,
+    /// The same bytes were sent again after a refusal.
+    pub(super) repeated: bool,
+    /// The window that refusals of this request have claimed.
+    pub(super) claimed: Option<u64>,
     /// It may be made smaller, if upstream finds it too long.
     pub(super) may_pass: bool,
     /// How often it was.
@@ -276,37 +282,22 @@ impl Views {
             ..
         } = asked.clone();
         let (key, known) = (self.key.clone(), self.known.clone());
-        compute(bytes.len(), "recognise", move || {
+        let mut recognised = compute(bytes.len(), "recognise", move || {
             Recognised::new(bytes, tenant, counts, &key, &known)
         })
-        .await
+        .await?;
+        if let Ok(recognised) = &mut recognised {
+            let model = &recognised.facts.model;
+            recognised.window_key = self.window_key(model, &asked.tenant, asked.sender.as_ref());
+        }
+        Ok(recognised)
     }
 
     /// Whether upstream will find that a view fits. The margin and the operator's
     /// budget are for conversations, and no reason to change what may start no
     /// pass.
     pub(super) fn fits(&self, prepared: &Prepared) -> bool {
-        let model = &prepared.recognised.facts.model;
-        let known = self.config.models.lookup(model);
-        prepared.sent.tokens <= self.learned.window(model, known.window)
-    }
-
-    /// Tokens that a prompt can have.
-    pub(super) fn room(&self, model: &str) -> u64 {
-        let known = self.config.models.lookup(model);
-        let window = self.learned.window(model, known.window);
-        window - self.config.window.margin.of(window)
-    }
-
-    /// Tokens that a prompt should come down to.
-    pub(super) fn floor(&self, model: &str) -> u64 {
-        self.config.policy.floor.of(self.usable(model))
-    }
-
-    /// Tokens that a prompt may hold, by the window and the operator's budget.
-    pub fn usable(&self, model: &str) -> u64 {
-        let (room, budget) = (self.room(model), self.config.models.lookup(model).budget);
-        budget.map_or(room, |budget| room.min(budget))
+        prepared.sent.tokens <= self.window(prepared)
     }
 }
 

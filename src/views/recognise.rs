@@ -13,6 +13,7 @@ use crate::engine::bound;
 use crate::engine::chain::{self, chain_from};
 use crate::engine::conversation::Conversation;
 use crate::engine::ids::ChainHash;
+use crate::engine::measure::WindowKey;
 use crate::engine::request::{Facts, Treatment};
 use crate::engine::swift::{Key, Swift, swift};
 use crate::wire::body::Body;
@@ -31,6 +32,8 @@ pub struct Recognised {
     pub treatment: Treatment,
     /// Whose it is.
     pub tenant: Arc<str>,
+    /// What the size of its window is learned for.
+    pub window_key: WindowKey,
     /// One for each message.
     pub swifts: Vec<Swift>,
     /// The newest place this process knows.
@@ -70,6 +73,7 @@ impl Recognised {
             facts,
             treatment,
             tenant,
+            window_key: WindowKey::default(),
             swifts: Vec::new(),
             known: None,
             remembered: None,

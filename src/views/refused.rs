@@ -1,22 +1,21 @@
-//! Upstream does not take a request: what to try next.
+//! Upstream does not take a request: carries out what is to be tried next.
 //!
-//! A refusal as too long is answered by making the request smaller. One of
-//! thinking that does not fit its conversation is answered by asking upstream to
-//! drop it. Any other refusal of a request that we changed is
-//! ours until proven otherwise: first goes what we added, then the thinking that
-//! our change may have spoilt, then the whole change, if the client's own
-//! request fits. What helped is remembered for the model; if nothing did, the
-//! refusal was not for what we changed, and the plan is again what it was. A
-//! request that we did not change is the client's own matter.
+//! What that is, and what a refusal teaches, is decided in
+//! [`crate::engine::fallback`]. What helped is remembered for the model. What was
+//! tried holds only once an answer confirms it; if nothing helped, the refusal was
+//! not for what we changed, and the plan is again what it was. A request that we
+//! did not change is the client's own matter.
 
 use std::sync::Arc;
 
 use super::build::Plan;
 use super::learned::Quirk;
 use super::prepare::Prepared;
+use super::provisional::Before;
 use super::recognise::Recognised;
 use super::{Fault, Views};
 use crate::engine::chain;
+use crate::engine::fallback::{self, Fallback, Refused};
 use crate::engine::ids::LineageId;
 use crate::engine::measure;
 use crate::engine::overlay::Overlay;
@@ -26,31 +25,13 @@ use crate::engine::request::Treatment;
 use crate::engine::view::can_ask_to_drop;
 use crate::wire::refusal::Refusal;
 
-/// How often a request is made smaller because upstream finds it too long.
-const SHRINKS: u32 = 2;
-
-/// What is tried next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rung {
-    /// Ask upstream to drop thinking that does not fit.
-    Drop,
-    /// Without our cache marks.
-    NoMarks,
-    /// Without asking upstream to drop anything.
-    NoDrop,
-    /// Without the thinking behind our change.
-    Bare,
-    /// As the client sent it.
-    Own,
-    /// Made smaller: it is too long.
-    Smaller,
-}
-
 impl Views {
     /// Changes a refused request into what is to be tried next; `false` if there
     /// is nothing left to try, and the refusal is the client's to see.
     pub async fn refused(&self, prepared: &mut Prepared, refusal: &Refusal) -> bool {
-        self.learn_window(prepared, refusal);
+        self.learn_sizes(prepared, refusal).await;
+        let before = Before::of(prepared);
+        prepared.before.get_or_insert_with(|| Box::new(before));
         prepared.refused = true;
         // What was left out on the very same refusal did not help.
         prepared.lessons.retain(|(_, answers)| answers != refusal);
@@ -60,20 +41,25 @@ impl Views {
         if late && !prepared.view.edited {
             return false;
         }
-        let Some(rung) = self.rung(prepared, refusal) else {
+        let Some(next) = self.next_fallback(prepared, refusal) else {
             return false;
         };
-        tracing::warn!(session = %prepared.lineage, ?refusal, ?rung, "upstream refused a request");
-        let quirk = match rung {
-            Rung::NoMarks => Some(Quirk::NoMarks),
-            Rung::NoDrop => Some(Quirk::NoDrop),
-            Rung::Drop | Rung::Bare | Rung::Own | Rung::Smaller => None,
+        tracing::warn!(session = %prepared.lineage, ?refusal, ?next, "upstream refused a request");
+        let quirk = match next {
+            Fallback::NoMarks => Some(Quirk::NoMarks),
+            Fallback::NoDrop => Some(Quirk::NoDrop),
+            Fallback::NoNative => Some(Quirk::NoNative),
+            Fallback::Again
+            | Fallback::Drop
+            | Fallback::Bare
+            | Fallback::Own
+            | Fallback::Smaller => None,
         };
         if let Some(quirk) = quirk {
             prepared.tried.push(quirk);
             prepared.lessons.push((quirk, refusal.clone()));
         }
-        let outcome = self.climb(prepared, rung).await;
+        let outcome = self.fall_back(prepared, next).await;
         self.metrics
             .reactive(if outcome.is_ok() { "retried" } else { "failed" });
         if let Err(fault) = &outcome {
@@ -84,96 +70,66 @@ impl Views {
 
     /// No try has helped: the plan is again what it was before the first.
     pub async fn give_up(&self, prepared: &mut Prepared) {
-        let Some(plan) = prepared.before.take() else {
+        let Some(before) = prepared.before.take().filter(|_| prepared.replaced) else {
             return;
         };
-        if let Err(fault) = self.commit(prepared, *plan, None).await {
+        prepared.kinds.clear();
+        if let Err(fault) = self.commit(prepared, before.plan, None).await {
+            // No harm is done: nobody takes what no answer has confirmed.
             self.metrics.fail_open(fault.stage());
-            tracing::error!(error = %fault, "an overlay that was set aside stays so");
+            tracing::error!(error = %fault, session = %prepared.lineage, "a plan made for a refusal could not be taken back in the store; later requests ignore it");
         }
     }
 
-    fn learn_window(&self, prepared: &mut Prepared, refusal: &Refusal) {
-        let said = match refusal {
-            Refusal::ContextExceeded { window, tokens } => {
-                // It was counted by whoever knows.
-                prepared.sent.tokens = tokens.unwrap_or(0).max(prepared.sent.tokens);
-                *window
-            }
-            Refusal::OutputExceedsWindow {
-                window,
-                output,
-                tokens,
-            } => {
-                prepared.sent.tokens = tokens.unwrap_or(0).max(prepared.sent.tokens);
-                let output = output.or(prepared.recognised.facts.max_tokens);
-                let room = |window: u64| window.saturating_sub(output.unwrap_or(0));
-                prepared.at_most = window.map(room).filter(|room| *room > 0);
-                *window
-            }
-            _ => None,
-        };
-        let model = &prepared.recognised.facts.model;
-        self.note(said.and_then(|window| self.learned.window_is(model, window)));
+    async fn learn_sizes(&self, prepared: &mut Prepared, refusal: &Refusal) {
+        let sizes = fallback::sizes(refusal, prepared.recognised.facts.max_tokens);
+        // Upstream counts better than we do.
+        prepared.sent.tokens = sizes.prompt.unwrap_or(0).max(prepared.sent.tokens);
+        if sizes.at_most.is_some() {
+            prepared.at_most = sizes.at_most;
+        }
+        if let Some(window) = sizes.window {
+            self.window_claimed(prepared, window).await;
+        }
     }
 
-    fn rung(&self, prepared: &Prepared, refusal: &Refusal) -> Option<Rung> {
+    fn next_fallback(&self, prepared: &Prepared, refusal: &Refusal) -> Option<Fallback> {
         let Prepared {
             view,
-            overlay,
             recognised,
             tried,
-            bare,
             figures,
             ..
         } = prepared;
         let model = &recognised.facts.model;
-        let bound = match refusal {
-            Refusal::BoundThinking(_) => true,
-            // In fewer words; where nothing is bound it is the client's matter.
-            Refusal::InvalidThinking(_) => self.config.models.lookup(model).binds_thinking,
-            _ => false,
+        let about_size = fallback::is_about_size(refusal);
+        let binds_thinking = self.config.models.lookup(model).binds_thinking;
+        let bound = fallback::is_about_binding(refusal, binds_thinking);
+        if bound {
+            self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
+        }
+        let no_drop = self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
+        let key = &recognised.window_key;
+        let request = Refused {
+            edited: view.edited,
+            overlaid: prepared.overlay.is_some(),
+            added_marks: view.added_marks,
+            added_drop: view.added_drop,
+            added_native: view.added_native,
+            passed: !prepared.kinds.is_empty(),
+            binds_thinking,
+            can_ask_to_drop: bound
+                && !no_drop
+                && !figures.drop_block
+                && can_ask_to_drop(&recognised.conversation()),
+            can_go_bare: !about_size && !prepared.bare && bared(prepared).is_some(),
+            own_fits: self.own_fits(prepared),
+            may_shrink: prepared.may_pass,
+            shrunk: prepared.shrunk,
+            repeated: prepared.repeated,
+            answered_before: self.learned.was_answered_at(key, prepared.sent.tokens),
         };
-        match refusal {
-            Refusal::ContextExceeded { .. }
-            | Refusal::OutputExceedsWindow { .. }
-            | Refusal::RequestTooLarge => {
-                let may = prepared.may_pass && prepared.shrunk < SHRINKS;
-                return may.then_some(Rung::Smaller);
-            }
-            Refusal::MaxTokensTooLarge { .. } => return None,
-            _ if bound => {
-                self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
-                let refused =
-                    self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
-                let can_ask = !figures.drop_block && can_ask_to_drop(&recognised.conversation());
-                if can_ask && !refused {
-                    return Some(Rung::Drop);
-                }
-            }
-            Refusal::UnknownBeta(_) | Refusal::ExtraField(_) if view.added_drop => {
-                return Some(Rung::NoDrop);
-            }
-            // It knew its own summaries once, or is another API now.
-            Refusal::UnknownBeta(_) | Refusal::ExtraField(_)
-                if view.added_native && prepared.may_pass && prepared.shrunk < SHRINKS =>
-            {
-                self.note(self.learned.shown(Quirk::NoNative, model));
-                return Some(Rung::Smaller);
-            }
-            _ => {}
-        }
-        let changed = overlay.is_some();
-        // Neither has anything to do with where thinking belongs.
-        let additions = !bound;
-        match () {
-            () if !view.edited => None,
-            () if view.added_marks && additions => Some(Rung::NoMarks),
-            () if view.added_drop && additions => Some(Rung::NoDrop),
-            () if !bare && bared(prepared).is_some() => Some(Rung::Bare),
-            () if changed && self.own_fits(prepared) => Some(Rung::Own),
-            () => None,
-        }
+        fallback::next(refusal, &request)
     }
 
     /// Whether upstream is to be asked to drop thinking that does not fit: it is
@@ -186,21 +142,24 @@ impl Views {
     /// Whether the client's own request fits the window.
     fn own_fits(&self, prepared: &Prepared) -> bool {
         let model = &prepared.recognised.facts.model;
-        let known = self.config.models.lookup(model);
         let (history, _) = prepared.figures.sizes().unwrap_or_default();
         let size = measure::measure(None, &history, &self.learned.factor(model));
-        size.tokens <= self.learned.window(model, known.window)
+        size.tokens <= self.window(prepared)
     }
 
-    async fn climb(&self, prepared: &mut Prepared, rung: Rung) -> Result<(), Fault> {
+    async fn fall_back(&self, prepared: &mut Prepared, next: Fallback) -> Result<(), Fault> {
         let mut figures = prepared.figures.clone();
         let overlay = prepared.overlay.clone();
         let known = figures.sizes().map(|(_, size)| (prepared.view_hash, size));
-        match rung {
-            Rung::Drop | Rung::NoDrop | Rung::NoMarks => {
-                match rung {
-                    Rung::Drop => figures.drop_block = true,
-                    Rung::NoDrop => figures.drop_block = false,
+        match next {
+            Fallback::Again => {
+                prepared.repeated = true;
+                Ok(())
+            }
+            Fallback::Drop | Fallback::NoDrop | Fallback::NoMarks => {
+                match next {
+                    Fallback::Drop => figures.drop_block = true,
+                    Fallback::NoDrop => figures.drop_block = false,
                     _ => {}
                 }
                 let plan = Plan {
@@ -214,7 +173,7 @@ impl Views {
                 self.put(prepared, built);
                 Ok(())
             }
-            Rung::Bare => {
+            Fallback::Bare => {
                 prepared.bare = true;
                 figures.unfit = false;
                 let bare = bared(prepared).ok_or(Fault::Bug("no thinking"))?;
@@ -234,8 +193,8 @@ impl Views {
                 };
                 self.settle(prepared, plan, Some((id, bytes))).await
             }
-            Rung::Smaller => self.shrink(prepared).await,
-            Rung::Own => {
+            Fallback::Smaller => self.shrink(prepared).await,
+            Fallback::Own | Fallback::NoNative => {
                 figures.drop_block = false;
                 figures.unfit = false;
                 figures.swap = false;
@@ -245,7 +204,11 @@ impl Views {
                     figures,
                     view: None,
                 };
-                self.settle(prepared, plan, None).await
+                self.settle(prepared, plan, None).await?;
+                if next == Fallback::NoNative && !self.fits(prepared) {
+                    return self.shrink(prepared).await;
+                }
+                Ok(())
             }
         }
     }
@@ -273,12 +236,6 @@ impl Views {
         stored: Option<(crate::engine::ids::OverlayId, Vec<u8>)>,
     ) -> Result<(), Fault> {
         if prepared.remembers {
-            let before = Plan {
-                overlay: prepared.overlay.clone(),
-                figures: prepared.figures.clone(),
-                view: None,
-            };
-            prepared.before.get_or_insert(Box::new(before));
             return self.commit(prepared, plan, stored).await.map(|_| ());
         }
         let recognised = prepared.recognised.clone();

@@ -42,10 +42,10 @@ impl Views {
                     ..clears
                 }),
             trim: self.trims(),
-            split: self.split(&facts.model, situation, base),
+            split: self.split(prepared, situation, base),
             closing: None,
             native: None,
-            pins: Some(self.pins(&facts.model)),
+            pins: Some(self.pins(self.floor(prepared))),
             max_segments: self.config.policy.max_segments,
             binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
             manual_thinking: facts.manual_thinking,
@@ -64,7 +64,7 @@ impl Views {
     /// How much of the newest part stays, by configuration. No strategy keeps a
     /// view above the watermark that starts passes, nor one that was refused
     /// above the size that is tried next.
-    fn split(&self, model: &str, situation: &Situation, base: u64) -> Split {
+    fn split(&self, prepared: &Prepared, situation: &Situation, base: u64) -> Split {
         let (policy, split) = (&self.config.policy, &self.config.split);
         let watermarks = &situation.watermarks;
         let refused = situation.too_many_bytes || situation.asked == Some(Ask::Reactive);
@@ -73,7 +73,7 @@ impl Views {
         } else {
             watermarks.clear_at
         };
-        let budget = split.turn_budget.of(self.usable(model));
+        let budget = split.turn_budget.of(self.usable(prepared));
         let budget = budget
             .max(split.turn_clamp.least)
             .min(split.turn_clamp.most);
@@ -97,12 +97,13 @@ impl Views {
         }
     }
 
-    /// How much is pinned, by configuration. In a small window it is less: what
-    /// is left out must not come back as a quotation.
-    pub(super) fn pins(&self, model: &str) -> pinned::Settings {
+    /// How much is pinned, by configuration, in views that come down to `floor`
+    /// tokens. In a small window it is less: what is left out must not come back
+    /// as a quotation.
+    pub(super) fn pins(&self, floor: u64) -> pinned::Settings {
         let pin = &self.config.pin;
         pinned::Settings {
-            user_tokens: pin.user_tokens.min(self.floor(model) / 2),
+            user_tokens: pin.user_tokens.min(floor / 2),
             files: pin.files,
             errors: pin.errors,
         }

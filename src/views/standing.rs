@@ -5,10 +5,12 @@
 //! older ones only if there is nothing. What it says counts; what this process
 //! remembers stands in where the store has nothing newer or does not answer.
 //! The newest place decides, whichever model was asked there: it also says
-//! which overlay every other model of the lineage has.
+//! which overlay every other model of the lineage has. A plan made for a refusal
+//! that no answer has confirmed is passed over for the one before it.
 
 use std::sync::Arc;
 
+use super::provisional::as_confirmed;
 use super::recognise::Recognised;
 use super::{Fault, Views, compute};
 use crate::engine::chain;
@@ -128,7 +130,8 @@ impl Views {
         let newest: Vec<ChainHash> = newest.iter().copied().chain(own).collect();
         for batch in [newest.as_slice()].into_iter().chain(older.rchunks(BATCH)) {
             let found = self.find(batch, is_own(recognised)).await?;
-            let found = found.into_iter().map(|found| (found.mark, found.newest));
+            let found = found.into_iter();
+            let found = found.map(|found| (as_confirmed(found.mark), found.newest));
             let (rows, newest): (Vec<MarkRow>, Vec<Option<u32>>) = found.unzip();
             if let Some(mark) = best(&rows, recognised, bound) {
                 let is_it = |row: &MarkRow| row.chain == mark.chain && row.model == mark.model;

@@ -25,7 +25,7 @@ use crate::compactor::errand::{Cached, Errand, Finished};
 use crate::compactor::{Boarding, Compactor};
 use crate::config::{Mode, Style, SummarizerMode};
 use crate::engine::breaker::{Event, Permit, Phase, Settings, Transition};
-use crate::engine::ids::LineageId;
+use crate::engine::ids::{Hint, LineageId};
 use crate::engine::overlay::Origin;
 use crate::engine::policy::Situation;
 use crate::engine::recall::telling::Telling;
@@ -96,11 +96,19 @@ impl Views {
         self.staging.look(prepared.lineage, swifts, overlay)
     }
 
+    /// A model at the configured upstream: another one may do what this one
+    /// refuses.
+    pub(super) fn at_upstream(&self, model: &str) -> String {
+        let upstream = blake3::hash(self.config.upstream.to_string().as_bytes());
+        format!("{}/{model}", Hint::beginning(upstream.as_bytes()))
+    }
+
     /// Remembers which models do not sum up by themselves.
     fn note_refusers(&self) {
         let refusers = self.compactor.as_ref().map(|c| c.refusers.take());
         for model in refusers.into_iter().flatten() {
-            self.note(self.learned.shown(Quirk::NoNative, &model));
+            let place = self.at_upstream(&model);
+            self.note(self.learned.shown(Quirk::NoNative, &place));
         }
     }
 
@@ -117,7 +125,9 @@ impl Views {
         wanted
             && self.config.has_compaction()
             && self.config.summarizer.upstream.is_none()
-            && !self.learned.has(Quirk::NoNative, &facts.model)
+            && !self
+                .learned
+                .has(Quirk::NoNative, &self.at_upstream(&facts.model))
     }
 
     pub(super) fn note_outcome(&self, prepared: &mut Prepared, event: Event) {
@@ -300,6 +310,7 @@ impl Views {
                 native,
                 pins: named.pins,
                 archives,
+                claimed: Arc::default(),
             };
             let Some((boarded, boarding)) = compactor.board(errand, &named.as_good) else {
                 self.staging.give_back(*lineage, *permit);
@@ -327,11 +338,12 @@ impl Views {
         // It may have been refused since the request was sent.
         self.note_refusers();
         let model = &preparation.recognised.facts.model;
-        preparation.native &= !self.learned.has(Quirk::NoNative, model);
+        let place = self.at_upstream(model);
+        preparation.native &= !self.learned.has(Quirk::NoNative, &place);
         let archives = preparation.tiers.archives.as_ref();
         let settings = self.digest(preparation.instructions.as_deref(), archives);
         let max_segments = self.config.policy.max_segments;
-        let pins = self.pins(model);
+        let pins = self.pins(self.floor_of(&preparation.recognised));
         let planned = tokio::task::spawn_blocking(move || {
             let named = name(&preparation, must, max_segments, pins, &settings);
             (preparation, named)

@@ -100,6 +100,9 @@ impl Views {
             before: None,
             bare: false,
             refused: false,
+            replaced: false,
+            repeated: false,
+            claimed: None,
             may_pass: asked.wish != Wish::Off
                 && !asked.counts
                 && self.config.policy.mode == Mode::On,
@@ -277,6 +280,7 @@ impl Views {
 
 /// Upstream has said nothing of this request yet.
 fn unsaid(figures: &mut Figures) {
+    figures.provisional = None;
     figures.prompt = None;
     figures.output = None;
     figures.cache_read = None;

@@ -112,6 +112,9 @@ impl Views {
         newest.retain(|mark| models.insert(mark.model.clone()));
         for mark in &mut newest {
             let mut figures = Figures::read(&mark.figures);
+            if let Some(earlier) = &mut figures.provisional {
+                earlier.figures.wished = Some(words.to_owned());
+            }
             figures.wished = Some(words.to_owned());
             mark.figures = figures.store();
             // A word about a view takes nobody's place.

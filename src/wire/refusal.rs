@@ -62,8 +62,11 @@ pub enum Refusal {
     UnknownBeta(Vec<String>),
     /// A field that upstream does not know, or not without its beta.
     ExtraField(String),
-    /// The body has too many bytes.
+    /// The body has too many bytes, as an API says.
     RequestTooLarge,
+    /// 413 without an API's error. It may come from any machine on the way and
+    /// is no proof that the request has too many tokens, or even bytes.
+    BodyRejected,
     /// Anything else.
     Other,
 }
@@ -75,13 +78,23 @@ impl Refusal {
         if !(400..500).contains(&status) || matches!(status, 401..=404 | 408 | 409 | 429) {
             return Self::Other;
         }
-        let Said { text, code } = Said::read(body.get(..BODY_LIMIT).unwrap_or(body));
+        let said = Said::read(body.get(..BODY_LIMIT).unwrap_or(body));
+        let Said { text, code, form } = said;
+        if form == Form::Page {
+            return if status == 413 {
+                Self::BodyRejected
+            } else {
+                Self::Other
+            };
+        }
         let recognised = context(&text, &code)
             .or_else(|| thinking(&text))
             .or_else(|| ours(&text));
         match recognised {
             Some(refusal) => refusal,
-            None if status == 413 || code == "request_too_large" => Self::RequestTooLarge,
+            None if code == "request_too_large" => Self::RequestTooLarge,
+            None if status == 413 && form == Form::Error => Self::RequestTooLarge,
+            None if status == 413 => Self::BodyRejected,
             None => Self::Other,
         }
     }
@@ -91,14 +104,28 @@ impl Refusal {
 struct Said {
     text: String,
     code: String,
+    form: Form,
+}
+
+/// What the body of an error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// An error as APIs write it.
+    Error,
+    /// Words, or nothing.
+    Words,
+    /// A page for a browser.
+    Page,
 }
 
 impl Said {
     fn read(body: &[u8]) -> Self {
         let Ok(value) = serde_json::from_slice::<Value>(body) else {
+            let page = body.trim_ascii_start().starts_with(b"<");
             return Self {
                 text: String::from_utf8_lossy(body).into_owned(),
                 code: String::new(),
+                form: if page { Form::Page } else { Form::Words },
             };
         };
         let first = |places: &[&str]| {
@@ -106,6 +133,11 @@ impl Said {
             found.find_map(Value::as_str).unwrap_or("").to_owned()
         };
         Self {
+            form: if value.is_object() {
+                Form::Error
+            } else {
+                Form::Words
+            },
             text: first(&[
                 "/error/message",
                 "/message",

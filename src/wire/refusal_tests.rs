@@ -222,10 +222,29 @@ fn a_body_that_is_too_large_is_told_apart() {
         Refusal::RequestTooLarge
     );
     assert_eq!(
-        Refusal::read(413, b"<html>413 Payload Too Large</html>"),
+        Refusal::read(413, br#"{"message":"request entity too large"}"#),
         Refusal::RequestTooLarge
     );
-    assert_eq!(Refusal::read(413, b""), Refusal::RequestTooLarge);
+}
+
+#[test]
+fn a_page_is_no_proof_of_anything() {
+    for body in [
+        "",
+        "Payload Too Large",
+        "<html>413 Payload Too Large</html>",
+        "\n <!DOCTYPE html><p>prompt is too long: 210000 tokens &gt; 8192 maximum</p>",
+    ] {
+        let read = |status| Refusal::read(status, body.as_bytes());
+        assert_eq!(read(413), Refusal::BodyRejected, "{body}");
+        assert_eq!(read(400), Refusal::Other, "{body}");
+    }
+    let words = b"prompt is too long: 210000 tokens > 200000 maximum";
+    let long = Refusal::ContextExceeded {
+        tokens: Some(210_000),
+        window: Some(200_000),
+    };
+    assert_eq!(Refusal::read(413, words), long);
 }
 
 #[test]

@@ -16,10 +16,12 @@
 //! | raw to tokens | `factor`, `prior` |
 //! | what upstream last said, and what is new | `anchor` |
 //! | what fits | `window` |
+//! | what upstream has said of that | `learned_windows` |
 
 mod anchor;
 mod counter;
 mod factor;
+mod learned_windows;
 mod media;
 mod parts;
 mod prior;
@@ -32,10 +34,11 @@ mod window;
 pub use anchor::{Anchor, Exactness, Measured, learn, measure};
 pub use counter::{BUDGET, Counter};
 pub use factor::{Factor, Observed};
+pub use learned_windows::{Account, LearnedWindow, LearnedWindows, WindowKey};
 pub use prior::prior;
 pub use prompt::{
     Base, CONVERSATION, Size, raw_base, raw_block, raw_message, raw_prompt, raw_value, weight,
 };
 pub use raw::Raw;
 pub use tokenizer::warm;
-pub use window::{Limits, Verdict, Windows, fits};
+pub use window::{Limits, Verdict, fits};

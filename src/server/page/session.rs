@@ -32,7 +32,7 @@ pub(super) async fn show(State(admin): State<Arc<Admin>>, visit: Visit) -> Respo
             (order(&admin, id))
             section.card {
                 h2 { "How it went" }
-                (chart::chart(&timeline, admin.shared.views.usable(&timeline.session.model)))
+                (chart::chart(&timeline, admin.shared.views.usable_by_table(&timeline.session.model)))
             }
             (requests::passes(&timeline))
             (requests::requests(&timeline, id, visit.asked.page))
@@ -74,7 +74,7 @@ impl From<Declined> for Problem {
 
 /// Where it stands, in numbers.
 fn standing(admin: &Admin, Timeline { session, timeline }: &Timeline) -> Markup {
-    let usable = admin.shared.views.usable(&session.model);
+    let usable = admin.shared.views.usable_by_table(&session.model);
     let sent = session.sent_tokens;
     let filled = sent.and_then(|sent| percent(sent, usable));
     let left_out = session.original_tokens.zip(sent);

@@ -25,7 +25,7 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>, visit: Visit) -> Respo
         let rows: Vec<Row> = sessions
             .into_iter()
             .map(|session| Row {
-                usable: admin.shared.views.usable(&session.model),
+                usable: admin.shared.views.usable_by_table(&session.model),
                 session,
             })
             .collect();

@@ -6,6 +6,7 @@ mod bound;
 mod breakers;
 mod fire;
 mod latency;
+mod provisional;
 mod reach;
 mod stories;
 mod tenants;

@@ -5,7 +5,9 @@ use longhaul::sim::{Kind, ModelOverride, Options, Reply};
 use serde_json::{Value, json};
 
 use super::stage::{Stage, settings};
-use crate::views::cast::BOUND;
+use crate::support::http::Message;
+use crate::support::{Client, Tap};
+use crate::views::cast::{BOUND, error, json_of, response};
 
 const BETA: &str = "compact-2026-09-04";
 
@@ -151,4 +153,63 @@ fn another_model_goes_on_without_it() {
     stage.agent.model = BOUND.to_owned();
     stage.think(1);
     stage.assert_accepted();
+}
+
+/// What a gateway says that does not know the block.
+const NO_BLOCK: &str = "messages.0.content.0.type: Input should be 'text' or 'tool_use'";
+const NO_BETA: &str = "Unexpected value(s) `compact-2026-09-04` for the `anthropic-beta` header.";
+
+fn shows_native(request: &Message) -> bool {
+    let shown = &json_of(request)["messages"][0]["content"][0];
+    shown["type"] == "compaction"
+}
+
+/// A gateway that hands everything on, and so grants summaries of the API's own,
+/// but takes no request that shows one.
+fn gateway(sim: &str, words: &'static str) -> Tap {
+    let address = sim.trim_start_matches("http://").parse().unwrap();
+    Tap::start(move |request| {
+        let asks = !json_of(request)["compaction"].is_null();
+        if shows_native(request) && !asks {
+            return response(400, "", error(words).as_bytes());
+        }
+        let line = request.line.split(' ').collect::<Vec<_>>();
+        let kept = ["x-api-key", "anthropic-version", "anthropic-beta"];
+        let mut headers = "content-type: application/json\r\n".to_owned();
+        for (name, value) in &request.headers {
+            if kept.contains(&name.to_ascii_lowercase().as_str()) {
+                headers += &format!("{name}: {}\r\n", String::from_utf8_lossy(value));
+            }
+        }
+        let mut client = Client::connect(address);
+        let answer = client.post(line[1], &headers, &request.body).answer();
+        response(answer.status(), "", &answer.body)
+    })
+}
+
+#[test]
+fn an_upstream_that_refuses_views_with_its_own_summaries_is_asked_for_one_only() {
+    for words in [NO_BLOCK, NO_BETA] {
+        let file = settings(12_000, "mode = \"native\"");
+        let mut tap = None;
+        let mut stage = Stage::behind(BOUND, Options::default(), &file, |upstream| {
+            let gateway = tap.insert(gateway(&upstream.sim.url(), words));
+            gateway.url()
+        });
+        stage.agent.user("Never modify files under legacy/.");
+        stage.think(25);
+        stage.restart();
+        stage.think(25);
+        stage.settle();
+        let tap = tap.unwrap();
+        let requests: Vec<_> = std::iter::from_fn(|| tap.try_seen()).collect();
+        let asked = requests
+            .iter()
+            .filter(|r| !json_of(r)["compaction"].is_null());
+        assert_eq!(asked.count(), 1, "{words}");
+        let shown = requests.iter().filter(|request| shows_native(request));
+        assert!((1..=3).contains(&shown.count()), "{words}");
+        // Sessions stay small by other means.
+        assert!(stage.count("summary") >= 1, "{:?}", stage.passes);
+    }
 }

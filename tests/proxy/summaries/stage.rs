@@ -29,6 +29,7 @@ pub struct Stage {
     pub calm: Duration,
     folder: tempfile::TempDir,
     file: String,
+    url: String,
     /// Calls for summaries, and ends of such, that were waited for.
     over: (usize, i64),
 }
@@ -52,6 +53,16 @@ fn small(summarizer: &str) -> String {
 
 impl Stage {
     pub fn set(model: &str, options: Options, file: &str) -> Self {
+        Self::behind(model, options, file, |upstream| upstream.sim.url())
+    }
+
+    /// The same with something between the proxy and the API.
+    pub fn behind(
+        model: &str,
+        options: Options,
+        file: &str,
+        between: impl FnOnce(&Simulated) -> String,
+    ) -> Self {
         let clock = Clock::frozen(Moment::at_millis(1_800_000_000_000));
         let options = Options {
             clock: clock.clone(),
@@ -59,7 +70,7 @@ impl Stage {
         };
         let upstream = Simulated::start(options);
         let folder = tempfile::tempdir().unwrap();
-        let url = upstream.sim.url();
+        let url = between(&upstream);
         let proxy = Proxy::keeping_time(&url, file, folder.path(), clock.clone());
         Self {
             clock,
@@ -73,6 +84,7 @@ impl Stage {
             calm: Duration::ZERO,
             folder,
             file: file.to_owned(),
+            url,
             over: (0, 0),
         }
     }
@@ -93,8 +105,12 @@ impl Stage {
     pub fn restart(&mut self) {
         self.proxy.join();
         self.over = (self.summaries().len(), 0);
-        let url = self.upstream.sim.url();
-        self.proxy = Proxy::keeping_time(&url, &self.file, self.folder.path(), self.clock.clone());
+        self.proxy = Proxy::keeping_time(
+            &self.url,
+            &self.file,
+            self.folder.path(),
+            self.clock.clone(),
+        );
     }
 
     /// The same with other settings.
