@@ -384,12 +384,20 @@ fn settings_for_clients_are_what_they_say() {
         .into_iter()
         .find(|(name, _)| name == "README.md")
         .unwrap();
-    let blocks: Vec<&str> = text.split("```json\n").skip(1).collect();
-    assert_eq!(blocks.len(), 2);
-    for block in blocks {
-        let json = block.split("```").next().unwrap();
-        let settings: Value = serde_json::from_str(json).unwrap();
-        let text = settings.to_string();
-        assert!(text.contains("${ANTHROPIC_BASE_URL}/mcp") || text.contains("127.0.0.1:4180/v1"));
-    }
+    let blocks = text.split("```json\n").skip(1);
+    let json = blocks.map(|block| block.split("```").next().unwrap());
+    let settings: Vec<Value> = json
+        .map(|json| serde_json::from_str(json).unwrap())
+        .collect();
+    let [claude_code, opencode] = settings.as_slice() else {
+        panic!("two clients: {settings:?}");
+    };
+    let tools = &claude_code["mcpServers"]["longhaul"];
+    assert_eq!(tools["url"], "${ANTHROPIC_BASE_URL}/mcp");
+    // Else the model has to search for them first.
+    assert_eq!(tools["alwaysLoad"], true);
+    // Under `longhaul run` the variable names the proxy.
+    let options = &opencode["provider"]["anthropic"]["options"];
+    assert_eq!(options["baseURL"], "{env:ANTHROPIC_BASE_URL}/v1");
+    assert!(text.contains("say `\"http://127.0.0.1:4180/v1\"` there"));
 }

@@ -48,7 +48,8 @@ fn outside() -> Option<PathBuf> {
         Some(given) => {
             assert!(
                 given.is_dir(),
-                "LONGHAUL_TRANSCRIPTS is {given:?}, which is no folder: name one, or say \"none\""
+                "LONGHAUL_TRANSCRIPTS is {}, which is no folder: name one, or say none",
+                given.display()
             );
             Some(given)
         }
