@@ -58,8 +58,8 @@ impl Views {
             .and_then(|field| serde_json::from_slice(field.of(&recognised.bytes)).ok())
             .unwrap_or_default();
         let deferred = deferred(&recognised.conversation());
-        let names = named.iter().map(|tool| tool.name.as_ref());
-        let found = tools(names.chain(deferred.iter().map(String::as_str)));
+        let declared = named.iter().map(|tool| tool.name.as_ref());
+        let found = tools(declared.chain(deferred.iter().map(String::as_str)));
         Some(found.unwrap_or_else(|| match self.config.recall.mcp {
             RecallMcp::Always => Telling::Tools {
                 recall: RECALL.to_owned(),

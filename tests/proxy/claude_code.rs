@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use longhaul::sim::{Entry, Options, Outcome, Rule};
+use longhaul::sim::{Enforcement, Entry, Options, Outcome, Rule};
 use serde_json::{Value, json};
 
 use crate::support::sdk::{KEY, claude_code};
@@ -75,7 +75,11 @@ fn claude_code_keeps_one_session_through_passes_and_nothing_is_refused() {
         println!("skipped: npm cannot install Claude Code here");
         return;
     };
-    let upstream = Simulated::start(Options::default());
+    // As `longhaul sim` does: one that enforces it refuses once, and is answered.
+    let upstream = Simulated::start(Options {
+        enforcement: Enforcement::Recorded,
+        ..Options::default()
+    });
     upstream.sim.set_rule(Rule::CallTool {
         name: Some("Bash".to_owned()),
         input: Some(json!({"command": "seq 1 900; date +%N", "description": "Count"})),

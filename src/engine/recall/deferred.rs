@@ -46,7 +46,7 @@ pub fn deferred(conversation: &Conversation<'_>) -> Vec<String> {
             .chain(texts.filter_map(|block| block.payload));
         match message.role {
             Role::System => {
-                texts.for_each(|text| add_listed(conversation, text, &mut names, false))
+                texts.for_each(|text| add_listed(conversation, text, &mut names, false));
             }
             Role::User if !has_answered => {
                 texts.for_each(|text| add_listed(conversation, text, &mut names, true));
