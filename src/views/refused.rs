@@ -139,6 +139,13 @@ impl Views {
             && !self.learned.has(Quirk::NoDrop, &recognised.facts.model)
     }
 
+    /// A model at the configured upstream: another one may do what this one
+    /// refuses.
+    pub(super) fn at_upstream(&self, model: &str) -> String {
+        let upstream = blake3::hash(self.config.upstream.to_string().as_bytes());
+        format!("{}/{model}", LineageId::beginning(upstream.as_bytes()))
+    }
+
     /// Whether the client's own request fits the window.
     fn own_fits(&self, prepared: &Prepared) -> bool {
         let model = &prepared.recognised.facts.model;

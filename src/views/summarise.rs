@@ -25,7 +25,7 @@ use crate::compactor::errand::{Cached, Errand, Finished};
 use crate::compactor::{Boarding, Compactor};
 use crate::config::{Mode, Style, SummarizerMode};
 use crate::engine::breaker::{Event, Permit, Phase, Settings, Transition};
-use crate::engine::ids::{Hint, LineageId};
+use crate::engine::ids::LineageId;
 use crate::engine::overlay::Origin;
 use crate::engine::policy::Situation;
 use crate::engine::recall::telling::Telling;
@@ -94,13 +94,6 @@ impl Views {
         let overlay = overlay.map(|(id, overlay)| (*id, overlay.as_ref()));
         let swifts = &prepared.recognised.swifts;
         self.staging.look(prepared.lineage, swifts, overlay)
-    }
-
-    /// A model at the configured upstream: another one may do what this one
-    /// refuses.
-    pub(super) fn at_upstream(&self, model: &str) -> String {
-        let upstream = blake3::hash(self.config.upstream.to_string().as_bytes());
-        format!("{}/{model}", Hint::beginning(upstream.as_bytes()))
     }
 
     /// Remembers which models do not sum up by themselves.

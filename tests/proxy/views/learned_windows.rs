@@ -141,8 +141,8 @@ fn a_window_that_is_really_small_costs_few_refusals() {
     let url = upstream.sim.url();
     let mut proxy = Proxy::keeping_time(&url, "", folder.path(), clock.clone());
     let mut old = Agent::seasoned(FREE, 30, 2000);
-    // Eight days of work, with a new session each time.
-    for round in 0..24 {
+    // Four days of work, with a new session each time.
+    for round in 0..12 {
         let mut new = Agent::seasoned(FREE, 31 + round, 2000);
         for agent in [&mut old, &mut new] {
             let answer = agent.ask(&proxy, "");
@@ -155,11 +155,7 @@ fn a_window_that_is_really_small_costs_few_refusals() {
     }
     let entries = upstream.entries();
     let refused = entries.iter().filter(|entry| !entry.is_answered()).count();
-    assert!(
-        (1..=10).contains(&refused),
-        "{refused} of {}",
-        entries.len()
-    );
+    assert!((2..=8).contains(&refused), "{refused} of {}", entries.len());
 }
 
 /// Older versions stored a window for everybody who uses a model.

@@ -2,12 +2,14 @@
 //! stays small for them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::cast::{FREE, compaction, error, figure, fine, response, same};
+use super::cast::{
+    FREE, NOW, compaction, continues, error, fine, json_of, response, same, unmarked,
+};
 use crate::support::http::Message;
 use crate::support::{Proxy, Step, Tap, text};
 
@@ -56,6 +58,11 @@ fn answered(proxy: &Proxy, tap: &Tap) -> Agent {
     agent
 }
 
+/// The messages of a request, in canonical form.
+fn shown(request: &Message) -> Vec<Value> {
+    unmarked(&json_of(request)["messages"])
+}
+
 /// The agent before its last reply.
 fn before(agent: &Agent) -> Agent {
     let mut before = agent.clone();
@@ -100,18 +107,19 @@ fn an_overlay_survives_refusals_that_shrinking_did_not_cure() {
         let folder = tempfile::tempdir().unwrap();
         let mut proxy = Proxy::keeping(&tap.url(), "", folder.path());
         let mut agent = Agent::seasoned(FREE, 60, 2000);
-        let answer = agent.ask(&proxy, super::cast::NOW);
-        let sent = figure(&answer, "sent");
+        let answer = agent.ask(&proxy, NOW);
         assert_ne!(compaction(&answer), "none");
+        let view = shown(&all_seen(&tap)[0]);
         agent.user("On.");
         next.store(i64::MAX, Ordering::SeqCst);
         assert_eq!(agent.send(&proxy, "").status(), status, "{name}");
+        assert!(all_seen(&tap).len() > 1, "{name}: it was tried");
         next.store(0, Ordering::SeqCst);
         proxy.join();
         proxy = Proxy::keeping(&tap.url(), "", folder.path());
         let answer = agent.ask(&proxy, "");
         assert_eq!(compaction(&answer), "none", "{name}");
-        assert!(figure(&answer, "sent") >= sent, "{name}");
+        assert!(continues(&shown(&all_seen(&tap)[0]), &view), "{name}");
     }
 }
 
@@ -137,7 +145,7 @@ fn one_413_with_a_page_makes_nothing_smaller() {
 #[test]
 fn a_limit_in_bytes_on_the_way_is_lived_with() {
     let tap = Tap::start(|request| {
-        if request.body.len() > 60_000 {
+        if request.body.len() > 100_000 {
             return response(413, "", PAGE.as_bytes());
         }
         fine(request)
@@ -154,18 +162,23 @@ fn a_limit_in_bytes_on_the_way_is_lived_with() {
 /// Nothing is known of a view whose answer never came.
 #[test]
 fn a_view_made_for_a_refusal_is_forgotten_if_its_answer_is_lost() {
-    let next = Arc::new(AtomicI64::new(0));
-    let state = next.clone();
-    let tap = Tap::start(move |request| match state.fetch_sub(1, Ordering::SeqCst) {
-        2 => response(400, "", error("prompt is too long").as_bytes()),
-        1 => vec![Step::Close],
-        _ => fine(request),
+    let lost = Arc::new(AtomicBool::new(false));
+    let (state, refused) = (lost.clone(), AtomicBool::new(false));
+    let tap = Tap::start(move |request| {
+        if !state.load(Ordering::SeqCst) {
+            return fine(request);
+        }
+        if refused.swap(true, Ordering::SeqCst) {
+            return vec![Step::Close];
+        }
+        response(400, "", error("prompt is too long").as_bytes())
     });
     let proxy = Proxy::before(&tap.url());
     let mut agent = answered(&proxy, &tap);
-    next.store(2, Ordering::SeqCst);
+    lost.store(true, Ordering::SeqCst);
     assert_eq!(agent.send(&proxy, "").status(), 502);
-    all_seen(&tap);
+    assert!(all_seen(&tap).len() > 1);
+    lost.store(false, Ordering::SeqCst);
     assert_eq!(compaction(&agent.ask(&proxy, "")), "none");
     same(&all_seen(&tap)[0].body, &before(&agent).body(), "whole");
 }
