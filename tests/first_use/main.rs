@@ -12,6 +12,7 @@ mod attacked;
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod commands;
+mod linked;
 mod readme;
 mod refused;
 mod running;
