@@ -22,11 +22,13 @@ pub mod problem;
 pub mod relay;
 pub mod respond;
 pub mod retry;
+pub mod room;
 pub mod sessions;
 pub mod socket;
 pub mod story;
 pub mod tenant;
 pub mod tls;
+mod unfold;
 pub mod unwritten;
 
 use std::io;
