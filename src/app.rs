@@ -26,7 +26,9 @@ use crate::recall::Recall;
 use crate::server::admin::{self, Admin};
 use crate::server::connection::Host;
 use crate::server::exchange::{Shared, Worker, exchange};
+use crate::server::guesses::Guesses;
 use crate::server::intake::{Limits, Room};
+use crate::server::page;
 use crate::server::tls::{self, TlsError};
 use crate::server::{Crew, Places, accept, accept_here};
 use crate::store::writer::Writer;
@@ -117,6 +119,7 @@ pub struct App {
     grace: Duration,
     views: Arc<Views>,
     metrics: Arc<Metrics>,
+    page_link: String,
 }
 
 /// Tells when a proxy has nothing to do.
@@ -176,6 +179,7 @@ impl App {
             token: surroundings.admin_token,
             encrypts: config.tls.cert.is_some(),
             draining: draining.clone(),
+            guesses: Guesses::default(),
         });
         let acceptor = match (&config.tls.cert, &config.tls.key) {
             (Some(cert), Some(key)) => Some(tls::acceptor(cert, key)?),
@@ -220,7 +224,8 @@ impl App {
             if !moved {
                 router = router.merge(admin::surface(admin.clone()));
             }
-            let router = router.merge(Router::new().fallback(exchange).with_state(worker.clone()));
+            let forwarding = Router::new().fallback(exchange).with_state(worker.clone());
+            let router = router.merge(admin::never_forward_own_paths(admin.clone(), forwarding));
             let tidy = move || worker.upstream.tidy();
             let name = format!("worker-{number}");
             let crew = Crew::start(name, host(router, &draining), limits.drain, tidy);
@@ -238,6 +243,7 @@ impl App {
             grace: limits.drain,
             views,
             metrics,
+            page_link: page::link(&admin),
         })
     }
 
@@ -249,6 +255,11 @@ impl App {
     /// Where the admin surface listens, if it has an address of its own.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
+    }
+
+    /// The path that opens the web page, without typing a token, for some hours.
+    pub fn page_link(&self) -> &str {
+        &self.page_link
     }
 
     /// What has gone by, also after the end.

@@ -51,6 +51,7 @@ pub struct Metrics {
     views: ViewMetrics,
     journal: JournalMetrics,
     sessions: IntGauge,
+    admin_refused: IntCounterVec,
     /// Requests whose response has not ended.
     pub in_flight: IntGauge,
     /// Bytes of request bodies in memory.
@@ -107,6 +108,13 @@ impl Metrics {
                 "sessions_active",
                 "Sessions that sent a request within the last ten minutes.",
             )?,
+            admin_refused: IntCounterVec::new(
+                Opts::new(
+                    "admin_refused_total",
+                    "Requests that the admin surface refused, by reason.",
+                ),
+                &["reason"],
+            )?,
             in_flight: IntGauge::new(
                 "requests_in_flight",
                 "Requests whose response has not ended.",
@@ -124,10 +132,12 @@ impl Metrics {
         registry.register(Box::new(metrics.upstream.clone()))?;
         registry.register(Box::new(metrics.tokens.clone()))?;
         registry.register(Box::new(metrics.sessions.clone()))?;
+        registry.register(Box::new(metrics.admin_refused.clone()))?;
         registry.register(Box::new(metrics.in_flight.clone()))?;
         registry.register(Box::new(metrics.buffered_bytes.clone()))?;
         registry.register(Box::new(metrics.connections.clone()))?;
         labels::begin(&metrics.upstream, &[labels::PHASES]);
+        labels::begin(&metrics.admin_refused, &[labels::REFUSALS]);
         Ok(metrics)
     }
 
@@ -176,6 +186,11 @@ impl Metrics {
                 self.tokens.with_label_values(&[model, class]).inc_by(count);
             }
         }
+    }
+
+    /// Counts a request that the admin surface refused.
+    pub fn admin_refused(&self, reason: &'static str) {
+        self.admin_refused.with_label_values(&[reason]).inc();
     }
 
     /// So many sessions are active.

@@ -2,7 +2,7 @@
 //!
 //! The proxy asks nobody for a credential of its own: requests carry the client's.
 //! So the operator is told at the start what an open address means, a sentence
-//! for each thing.
+//! for each thing, and what a reverse proxy on this machine would open.
 
 use std::net::SocketAddr;
 
@@ -55,9 +55,38 @@ pub fn warnings(
     told
 }
 
+/// What a reverse proxy on this machine would show to its clients, which look as if
+/// they were on this machine; nothing where a token or an own listener prevents it.
+pub fn behind_reverse_proxy(
+    config: &Config,
+    admin: Option<SocketAddr>,
+    has_token: bool,
+) -> Option<String> {
+    let name = config.admin.token_env.as_ref();
+    let name = name.map_or_else(|| "admin.token_env".to_owned(), ToString::to_string);
+    (!has_token && admin.is_none()).then(|| {
+        format!(
+            "no admin token is set: the admin surface answers every connection from this machine; \
+             behind a reverse proxy on this machine set {name}, or move it with admin.listen"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_token_a_reverse_proxy_on_this_machine_is_warned_of() {
+        let config = Config::default();
+        let told = behind_reverse_proxy(&config, None, false).unwrap();
+        for part in ["reverse proxy", "LONGHAUL_ADMIN_TOKEN", "admin.listen"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let own = Some(([127, 0, 0, 1], 4181).into());
+        assert_eq!(behind_reverse_proxy(&config, None, true), None);
+        assert_eq!(behind_reverse_proxy(&config, own, false), None);
+    }
 
     #[test]
     fn an_open_address_is_told_with_what_it_shows() {

@@ -76,6 +76,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     for warning in exposure::warnings(config, app.address(), app.admin_address(), has_token) {
         tracing::warn!("{warning}");
     }
+    if let Some(note) = exposure::behind_reverse_proxy(config, app.admin_address(), has_token) {
+        tracing::info!("{note}");
+    }
     let stop = async move {
         tokio::select! {
             _ = terminate.recv() => {}

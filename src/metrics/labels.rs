@@ -40,6 +40,8 @@ pub const REASONS: &[&str] = &[
     "not_verbatim",
     "still_too_large",
 ];
+/// Why the admin surface refuses a request.
+pub const REFUSALS: &[&str] = &["off", "no_token", "wrong_token", "host", "origin"];
 /// Whose breaker it is.
 pub const SCOPES: &[&str] = &["session", "summarizer"];
 /// The states that are counted; closed is where all begin.

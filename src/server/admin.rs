@@ -2,13 +2,16 @@
 //!
 //! Alive says that the process answers. Ready says that it is not about to stop:
 //! a load balancer takes it out before its connections end. `/metrics` is open
-//! unless the operator wants a token for it. Orders are looked at by `guard`
-//! before they are taken.
+//! unless the operator wants a token for it. Everything else is looked at by
+//! `guard` first; who is refused is counted, and who tries tokens is slowed down.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
@@ -19,8 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::compact::compact;
 use super::connection::Peer;
 use super::exchange::Shared;
+use super::guard::Refusal;
+use super::guesses::Guesses;
 use super::problem::Problem;
-use super::{guard, mcp, page, sessions};
+use super::{guard, mcp, own_paths, page, sessions};
 use crate::config::Listen;
 use crate::recall::Recall;
 use crate::store::Moment;
@@ -41,6 +46,8 @@ pub struct Admin {
     pub encrypts: bool,
     /// Set once the process is about to stop.
     pub draining: CancellationToken,
+    /// Wrong tokens that were sent lately.
+    pub guesses: Guesses,
 }
 
 impl Admin {
@@ -48,6 +55,54 @@ impl Admin {
     pub(super) fn now(&self) -> Moment {
         self.shared.views.now()
     }
+
+    /// The configured token.
+    pub(super) fn token(&self) -> Option<&str> {
+        guard::configured(self.token.as_deref())
+    }
+
+    /// Whether the admin surface may be used. Who is refused is counted.
+    pub(super) async fn admit(
+        &self,
+        peer: Option<Peer>,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), Refusal> {
+        self.slow_down(peer, headers).await;
+        let admitted = guard::admit(self.token(), &self.listen, peer, uri, headers);
+        admitted.map_err(|refusal| self.refused(peer, refusal))
+    }
+
+    /// Waits before a token is looked at, if its sender has sent wrong ones.
+    pub(super) async fn slow_down(&self, peer: Option<Peer>, headers: &HeaderMap) {
+        if self.token().is_some() && guard::sends_token(headers) {
+            self.slow_down_guess(peer).await;
+        }
+    }
+
+    /// The same where the token comes by another way.
+    pub(super) async fn slow_down_guess(&self, peer: Option<Peer>) {
+        let delay = self.guesses.delay(address(peer), Instant::now());
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// Counts a refusal; a wrong token is logged and slows its sender down.
+    pub(super) fn refused(&self, peer: Option<Peer>, refusal: Refusal) -> Refusal {
+        self.shared.metrics.admin_refused(refusal.reason());
+        if refusal == Refusal::WrongToken {
+            let address = address(peer);
+            let count = self.guesses.count(address, Instant::now());
+            tracing::warn!(%address, count, "a wrong admin token was sent");
+        }
+        refusal
+    }
+}
+
+/// Where a request comes from, as far as wrong tokens are counted.
+fn address(peer: Option<Peer>) -> IpAddr {
+    peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| peer.ip())
 }
 
 /// Alive and ready.
@@ -67,6 +122,23 @@ pub fn surface(admin: Arc<Admin>) -> Router {
         .merge(sessions::routes(admin.clone()))
         .merge(page::routes(admin.clone()))
         .merge(mcp::route(admin))
+}
+
+/// What must stand before forwarding: requests whose path is almost one of ours are
+/// answered here, because they may carry the admin token.
+pub fn never_forward_own_paths(admin: Arc<Admin>, forwarding: Router) -> Router {
+    forwarding.layer(from_fn_with_state(admin, answer_own_paths))
+}
+
+async fn answer_own_paths(
+    State(admin): State<Arc<Admin>>,
+    request: Request,
+    next: Next,
+) -> Response<Body> {
+    if own_paths::is_own(request.uri().path()) {
+        return nowhere(State(admin), request.uri().clone()).await;
+    }
+    next.run(request).await
 }
 
 /// What else is asked for under our own names. It is never forwarded: whoever asks
@@ -119,12 +191,13 @@ async fn metrics(
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
 ) -> Response<Body> {
-    let local = guard::is_local(peer.map(|Extension(peer)| peer), &headers);
-    let token = admin.token.as_deref();
-    if !(admin.metrics_open || local || guard::has_token(token, &headers)) {
-        let message = "the admin token is needed: authorization: Bearer TOKEN";
-        let refusal = (StatusCode::UNAUTHORIZED, message).into_response();
-        return finish(&admin, refusal);
+    let peer = peer.map(|Extension(peer)| peer);
+    if !admin.metrics_open {
+        admin.slow_down(peer, &headers).await;
+        if let Err(refusal) = guard::admit_to_metrics(admin.token(), peer, &headers) {
+            let problem = Problem::from(admin.refused(peer, refusal));
+            return finish(&admin, problem.into_response());
+        }
     }
     admin.shared.views.take_stock();
     let response = match admin.shared.metrics.render() {

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::admin::{Admin, finish};
 use super::connection::Peer;
-use super::guard::{self, Refusal};
+use super::guard::Refusal;
 use crate::config::{Choice as _, Mode};
 use crate::engine::ids::LineageId;
 
@@ -81,8 +81,7 @@ async fn note(
     peer: Option<Peer>,
     request: Request<Body>,
 ) -> Result<(), Declined> {
-    let token = admin.token.as_deref();
-    guard::admit(token, &admin.listen, peer, request.uri(), request.headers())?;
+    admin.admit(peer, request.uri(), request.headers()).await?;
     let body = read(admin, request.into_body()).await?;
     let instructions = instructions(&body).map_err(Declined::Malformed)?;
     wish(admin, id, instructions).await

@@ -179,12 +179,8 @@ async fn receive(
         let passing = Passing::new(body, limits.body_idle);
         return Ok(Taken::Passing(RequestBody::stream(Body::new(passing))));
     }
-    let body = intake::receive(body, limits, room).await?;
-    let readable = match Coding::declared(&parts.headers) {
-        Some(Coding::Identity) => Some(body.clone()),
-        Some(coding) => intake::decode(coding, &body, limits, room).await?,
-        None => None,
-    };
+    let coding = Coding::declared(&parts.headers);
+    let (body, readable) = intake::receive_readable(body, coding, limits, room).await?;
     Ok(Taken::Whole(body, readable))
 }
 

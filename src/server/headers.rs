@@ -2,7 +2,8 @@
 //!
 //! Everything end to end passes in both directions, known or not. What concerns
 //! a single connection stays on it: the standard's own list and whatever the
-//! `connection` header names. Headers of ours (`x-longhaul-`) are for this proxy
+//! `connection` header names, except what describes the body: without that the
+//! body would mean something else to whoever reads it next. Headers of ours (`x-longhaul-`) are for this proxy
 //! and go no further.
 
 use http::header::Entry;
@@ -155,8 +156,9 @@ fn strip_hop_by_hop(headers: &mut HeaderMap) {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
-        // The length frames the message; nobody may talk it away.
-        .filter(|name| name != header::CONTENT_LENGTH)
+        // The length frames the message, the coding and the type say how to read
+        // it: none of them may be talked away.
+        .filter(|name: &HeaderName| !name.as_str().starts_with("content-"))
         .collect();
     for name in named {
         headers.remove(name);
@@ -227,12 +229,21 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_header_cannot_remove_the_length() {
-        let mut headers = map(&[
-            ("connection", "content-length, close"),
+    fn a_connection_header_cannot_remove_what_the_body_needs() {
+        let body = [
             ("content-length", "3"),
-        ]);
+            ("content-encoding", "br"),
+            ("content-type", "application/json"),
+            ("content-language", "en"),
+        ];
+        let named = "content-length, Content-Encoding, content-type,content-language, close, x-a";
+        let mut headers = map(&body);
+        headers.insert(header::CONNECTION, named.parse().unwrap());
+        headers.insert("x-a", "1".parse().unwrap());
+        let mut request = headers.clone();
         strip_response(&mut headers);
-        assert_eq!(headers, map(&[("content-length", "3")]));
+        strip_request(&mut request);
+        assert_eq!(headers, map(&body));
+        assert_eq!(request, map(&body));
     }
 }

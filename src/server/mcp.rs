@@ -4,7 +4,7 @@
 //! process that shares the store can answer it. Who may ask at all is settled by
 //! `guard`; what may be seen is settled by the reference in the call, or by the
 //! admin token. The library that speaks the protocol sees only bodies that are
-//! whole and not too large.
+//! whole and not too large, and they take their room like all other bodies.
 
 mod arguments;
 mod offered;
@@ -13,20 +13,21 @@ mod tools;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::response::IntoResponse;
 use axum::routing::any;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::time::timeout;
 
 use super::admin::Admin;
 use super::connection::Peer;
 use super::guard;
+use super::intake::{self, Limits};
 use super::problem::Problem;
+use super::respond::Failure;
 use tools::Tools;
 
 /// The largest body: every argument has a limit of its own far below it.
@@ -78,20 +79,23 @@ async fn admitted(
     request: Request<Body>,
 ) -> Result<Request<Full<bytes::Bytes>>, Problem> {
     let (mut parts, body) = request.into_parts();
-    let token = admin.token.as_deref();
-    guard::admit_with_reference(token, &admin.listen, peer, &parts.uri, &parts.headers)?;
-    let trusted = Trusted(guard::has_token(token, &parts.headers));
+    let (token, headers) = (admin.token(), &parts.headers);
+    admin.slow_down(peer, headers).await;
+    guard::admit_with_reference(token, &admin.listen, peer, &parts.uri, headers)
+        .map_err(|refusal| admin.refused(peer, refusal))?;
+    let trusted = Trusted(guard::has_token(token, headers));
     parts.extensions.insert(trusted);
-    let patience = admin.shared.limits.body_idle;
-    let read = timeout(patience, to_bytes(body, BODY)).await;
-    let body = read
-        .map_err(|_| {
-            let message = format!("the body did not arrive within {patience:?}");
-            Problem::new(StatusCode::REQUEST_TIMEOUT, message)
-        })?
-        .map_err(|error| {
-            let message = format!("the body, at most {BODY} bytes, cannot be read: {error}");
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-        })?;
+    let limits = Limits {
+        body_bytes: BODY as u64,
+        ..admin.shared.limits.clone()
+    };
+    let body = intake::receive(body, &limits, &admin.shared.room).await;
+    let body = body.map_err(|failure| {
+        let message = match &failure {
+            Failure::BodyTooLarge { limit } => format!("the body has more than {limit} bytes"),
+            other => other.to_string(),
+        };
+        Problem::new(failure.status(), message)
+    })?;
     Ok(Request::from_parts(parts, Full::new(body)))
 }

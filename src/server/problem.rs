@@ -8,6 +8,7 @@ use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::guard::Refusal;
+use super::respond::OVERLOADED;
 use crate::recall::Trouble;
 use crate::store::StoreError;
 
@@ -76,6 +77,8 @@ impl IntoResponse for Problem {
             StatusCode::FORBIDDEN => "permission_error",
             StatusCode::NOT_FOUND => "not_found_error",
             StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
+            StatusCode::REQUEST_TIMEOUT => "timeout_error",
+            status if status.as_u16() == OVERLOADED => "overloaded_error",
             status if status.is_server_error() => "api_error",
             _ => "invalid_request_error",
         };

@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 
 use super::admin::{Admin, finish};
 use super::connection::Peer;
-use super::guard;
 use super::problem::Problem;
 use crate::engine::ids::LineageId;
 use crate::recall::Trouble;
@@ -59,9 +58,8 @@ impl FromRequestParts<Arc<Admin>> for Ordered {
     ) -> Result<Self, Self::Rejection> {
         let refused = |problem: Problem| finish(admin, problem.into_response());
         let peer = parts.extensions.get::<Peer>().copied();
-        let token = admin.token.as_deref();
-        guard::admit(token, &admin.listen, peer, &parts.uri, &parts.headers)
-            .map_err(|refusal| refused(refusal.into()))?;
+        let admitted = admin.admit(peer, &parts.uri, &parts.headers).await;
+        admitted.map_err(|refusal| refused(refusal.into()))?;
         let path: Result<Path<Vec<(String, String)>>, PathRejection> =
             Path::from_request_parts(parts, admin).await;
         let query: Result<Query<Vec<(String, String)>>, QueryRejection> =

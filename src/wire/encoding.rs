@@ -15,7 +15,7 @@ use http::{HeaderMap, header};
 pub const STEP: usize = 4096;
 /// The most that one step may unfold into. Deflate cannot reach it; what does is
 /// no message but an attack.
-const UNFOLDED: usize = 8 << 20;
+pub(super) const UNFOLDED: usize = 8 << 20;
 
 /// A content coding that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

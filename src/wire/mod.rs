@@ -20,3 +20,4 @@ pub mod scan;
 pub mod splice;
 mod split;
 pub mod sse;
+pub mod unfold;

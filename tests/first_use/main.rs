@@ -13,6 +13,7 @@ mod attacked;
 mod cluster;
 mod commands;
 mod counted;
+mod linked;
 mod readme;
 mod refused;
 mod running;

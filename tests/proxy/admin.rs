@@ -50,6 +50,19 @@ fn whatever_is_asked_for_under_our_own_names_is_never_forwarded() {
         "/longhaul/sessions/",
         "/longhaul/nothing/here",
         "/longhaul//",
+        "//longhaul/sessions",
+        "/Longhaul/sessions",
+        "/longhaul%2fsessions",
+        "/longhaul%252fsessions",
+        "/%6conghaul/sessions",
+        "/v1/../longhaul/sessions",
+        "/longhaul;x/sessions",
+        "/mcp/",
+        "//mcp",
+        "/MCP",
+        "/metrics/",
+        "/Metrics",
+        "/metrics%2f",
     ];
     let ours = [
         "/longhaul",
@@ -71,6 +84,73 @@ fn whatever_is_asked_for_under_our_own_names_is_never_forwarded() {
         }
     }
     assert!(tap.saw_nothing());
+    // What only looks a little like one of ours is upstream's.
+    for path in ["/mcp-registry/v0/servers", "/v1/mcp", "/metricsx"] {
+        assert_eq!(get(&mut here.client(), path, "").body, b"upstream");
+    }
+}
+
+#[test]
+fn metrics_that_are_not_open_need_the_token_on_this_machine_too() {
+    let tap = Tap::start(|_| plain(b"upstream"));
+    let store = || std::sync::Arc::new(longhaul::store::Memory::new());
+    let closed = "admin.metrics_open = false";
+    let status = |proxy: &Proxy, headers: &str| {
+        let answer = get(&mut proxy.client(), "/metrics", headers);
+        answer.status()
+    };
+    let guarded = Proxy::on(store(), &tap.url(), closed, Some("secret"));
+    assert_eq!(status(&guarded, ""), 401);
+    assert_eq!(status(&guarded, "authorization: Bearer secre\r\n"), 401);
+    assert_eq!(status(&guarded, "authorization: Bearer secret\r\n"), 200);
+    let open = Proxy::on(store(), &tap.url(), "", Some("secret"));
+    assert_eq!(status(&open, ""), 200);
+    let unguarded = Proxy::on(store(), &tap.url(), closed, None);
+    assert_eq!(status(&unguarded, ""), 200);
+}
+
+/// Wrong tokens, wherever they are sent: the more, the longer the next one takes.
+/// Whoever sends the right one is slowed down with them but gets in.
+#[test]
+fn wrong_tokens_are_counted_and_slowed_down_more_and_more() {
+    let tap = Tap::start(|_| plain(b"upstream"));
+    let store = std::sync::Arc::new(longhaul::store::Memory::new());
+    let proxy = Proxy::on(store, &tap.url(), "", Some("secret"));
+    let local = "host: localhost\r\n";
+    let send = |method: &str, path: &str, headers: &str, body: &str| {
+        let length = body.len();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\n{local}{headers}content-length: {length}\r\n\r\n{body}"
+        );
+        proxy.client().send(request).answer().status()
+    };
+    let form = "origin: http://localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n";
+    let begun = std::time::Instant::now();
+    for guess in 0..2 {
+        let bearer = format!("authorization: Bearer secret{guess}\r\n");
+        assert_eq!(send("GET", "/longhaul/sessions", &bearer, ""), 401);
+        assert_eq!(send("POST", "/mcp", &bearer, "{}"), 401);
+        assert_eq!(send("GET", "/longhaul/", &bearer, ""), 401);
+        let token = format!("token=secret{guess}");
+        assert_eq!(send("POST", "/longhaul/enter", form, &token), 401);
+    }
+    // The fourth to the eighth waited 0.1, 0.2, 0.4, 0.8 and 1.6 s.
+    assert!(begun.elapsed() >= Duration::from_millis(3_100));
+    let refused = |reason: &str| {
+        proxy.metric(&format!(
+            "longhaul_admin_refused_total{{reason=\"{reason}\"}}"
+        ))
+    };
+    assert_eq!(refused("wrong_token"), Some(8.0));
+    assert_eq!(send("GET", "/longhaul/sessions", "", ""), 401);
+    assert_eq!(refused("no_token"), Some(1.0));
+    let begun = std::time::Instant::now();
+    let right = "authorization: Bearer secret\r\n";
+    assert_eq!(send("GET", "/longhaul/sessions", right, ""), 200);
+    assert!(
+        begun.elapsed() >= Duration::from_millis(3_200),
+        "an answer tells at once"
+    );
 }
 
 #[test]

@@ -80,3 +80,27 @@ fn a_compressed_request_does_not_hold_up_the_worker() {
     assert_eq!(large.answer().status(), 200);
     assert_eq!(tap.seen().line, "POST /v1/messages HTTP/1.1");
 }
+
+/// There is room for two at a time. They took their room piece by piece, so that
+/// each held some of it and none got enough.
+#[test]
+fn compressed_requests_that_do_not_all_fit_go_one_after_another() {
+    const LENGTH: usize = 3 << 20;
+    let tap = Tap::start(|_| plain(b"ok"));
+    let file = "limits.body_bytes = \"4MiB\"\nlimits.buffered_bytes = \"8MiB\"\nlimits.buffer_wait = \"30s\"";
+    let proxy = Proxy::with(&tap.url(), file);
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    writer.write_all(&vec![b' '; LENGTH]).unwrap();
+    let packed = writer.finish().unwrap();
+    let mut clients: Vec<_> = (0..12).map(|_| proxy.client()).collect();
+    for client in &mut clients {
+        client.post("/v1/messages", "content-encoding: gzip\r\n", &packed);
+    }
+    for mut client in clients {
+        assert_eq!(client.answer().status(), 200);
+        assert!(tap.seen().body == packed);
+    }
+    eventually("the room is not given back", || {
+        proxy.metric("longhaul_buffered_bytes") == Some(0.0)
+    });
+}

@@ -43,6 +43,36 @@ fn end_to_end_headers_pass_both_ways_known_or_not_with_their_spelling() {
     }
 }
 
+/// Without them upstream, or the client, would read the body as something else.
+#[test]
+fn a_connection_header_takes_nothing_away_that_the_body_needs() {
+    let tap = Tap::start(|_| {
+        vec![Step::Send(
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\nconnection: content-encoding\r\ncontent-length: 2\r\n\r\nok".to_vec(),
+        )]
+    });
+    let proxy = Proxy::before(&tap.url());
+    for path in ["/v1/messages", "/v1/files"] {
+        let answer = proxy
+            .client()
+            .post(
+                path,
+                "content-type: application/json\r\ncontent-encoding: gzip\r\nconnection: content-encoding, Content-Type, content-length\r\n",
+                b"no gzip",
+            )
+            .answer();
+        let seen = tap.seen();
+        assert_eq!(seen.header("content-encoding"), Some("gzip"), "{path}");
+        assert_eq!(
+            seen.header("content-type"),
+            Some("application/json"),
+            "{path}"
+        );
+        assert_eq!(seen.body, b"no gzip", "{path}");
+        assert_eq!(answer.header("content-encoding"), Some("br"), "{path}");
+    }
+}
+
 #[test]
 fn nothing_is_added_to_a_request() {
     let tap = Tap::start(|_| plain(b"{}"));

@@ -180,6 +180,47 @@ fn bodies_together_stay_within_their_room_and_the_rest_gets_a_529() {
     assert_eq!(proxy.metric("longhaul_buffered_bytes"), Some(0.0));
 }
 
+/// Nobody needs a token to send one.
+#[test]
+fn bodies_of_tool_calls_take_their_room_too() {
+    let tap = quiet();
+    let file = "limits.body_bytes = \"1MiB\"\nlimits.buffered_bytes = \"4MiB\"\nlimits.buffer_wait = \"200ms\"";
+    let proxy = Proxy::with(&tap.url(), file);
+    let most = vec![b' '; 1_800_000];
+    let holders: Vec<Client> = (0..2)
+        .map(|_| {
+            let mut holder = proxy.client();
+            holder
+                .send("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1900000\r\n\r\n")
+                .send(&most);
+            holder
+        })
+        .collect();
+    crate::support::eventually("they take no room", || {
+        proxy.metric("longhaul_buffered_bytes").unwrap() >= 3_600_000.0
+    });
+    let body = vec![b' '; 900_000];
+    let send = |path| proxy.client().post(path, "", &body).answer();
+    assert_eq!(send("/v1/messages").status(), 529);
+    assert_eq!(
+        send("/mcp").status(),
+        403,
+        "an unknown host is refused before"
+    );
+    let answer = proxy
+        .client()
+        .send("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900000\r\n\r\n")
+        .send(&body)
+        .answer();
+    assert_eq!(answer.status(), 529);
+    assert!(message_of(&answer).contains("limits.buffered_bytes"));
+    drop(holders);
+    crate::support::eventually("the room is not given back", || {
+        proxy.metric("longhaul_buffered_bytes") == Some(0.0)
+    });
+    assert_eq!(send("/v1/messages").status(), 200);
+}
+
 #[test]
 fn connections_beyond_the_limit_wait_for_a_place() {
     let tap = quiet();

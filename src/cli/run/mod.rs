@@ -2,9 +2,10 @@
 //!
 //! The proxy takes a free port of the loopback interface, the command is told of
 //! it by its environment, and everything else is the command's own: its terminal,
-//! its signals, its exit code. The proxy says nothing meanwhile. What it logs goes
-//! to a file beside its store, and in the end a line on standard error tells what
-//! came of it. The store is the usual one, shared with every other proxy of the
+//! its signals, its exit code. On a terminal a line at the start says where the web
+//! page is, with a link that needs no typing of a token; else the proxy says nothing
+//! meanwhile. What it logs goes to a file beside its store, and in the end a line on
+//! standard error tells what came of it. The store is the usual one, shared with every other proxy of the
 //! same folder, so a session goes on whichever of them it comes through.
 
 mod answers;
@@ -13,7 +14,7 @@ mod place;
 mod summary;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub struct RunArgs {
     /// Where state is kept: sqlite, memory or a postgres:// URL
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// Say nothing at the end
+    /// Say nothing at the start and at the end
     #[arg(long, short)]
     pub quiet: bool,
     /// The command and its arguments
@@ -84,7 +85,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         .build()
         .context("cannot start the runtime")?;
     let (ended, sums, answers) =
-        runtime.block_on(behind(&config, &command, &sources.environment))?;
+        runtime.block_on(behind(&config, &command, &sources.environment, quiet))?;
     let code = match ended {
         Ok(code) => {
             if !quiet {
@@ -152,12 +153,18 @@ async fn behind(
     config: &Config,
     command: &[OsString],
     environment: &[(String, String)],
+    quiet: bool,
 ) -> anyhow::Result<(Result<u8, child::NotRun>, Sums, Answers)> {
     // First of all, so that none is missed and none ends the proxy.
     let mut signals = child::Signals::listen().context("cannot listen for signals")?;
     let app = App::start(config, surroundings(config)).await?;
     let (tally, metrics) = (app.tally(), app.metrics());
     let variables = place::variables(environment, app.address());
+    // Only for a person: what reads a pipe cannot open a page.
+    if !quiet && std::io::stderr().is_terminal() {
+        let (address, path) = (app.address(), app.page_link());
+        tell(&format!("sessions at http://{address}{path}"));
+    }
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = app.run(async { drop(stopped.await) });
     let working = async {

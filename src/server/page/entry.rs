@@ -1,11 +1,13 @@
 //! Who may look at the page, and how a browser signs in.
 //!
 //! The rules are those of `guard`. A browser cannot send the token with a link,
-//! so somebody elsewhere types it into a form once and gets a cookie: a seal made
-//! with the token, which is not the token, on the moment until which it holds.
-//! Any replica with the same token can check it, none has to remember it, and a
-//! new token ends it. It opens the page and nothing else; scripts cannot read it,
-//! and other sites cannot make a browser send it.
+//! so where a token is configured somebody types it into a form once and gets a
+//! cookie: a seal made with the token, which is not the token, on the moment until
+//! which it holds. Any replica with the same token can check it, none has to
+//! remember it, and a new token ends it. It opens the page and nothing else;
+//! scripts cannot read it, and other sites cannot make a browser send it. A link
+//! that this process shows in its own terminal has such a seal in it, so whoever
+//! sees that terminal need not type the token.
 //!
 //! Forms are taken only from pages of this very origin, and what a browser says
 //! it wants as part of somebody else's page it does not get.
@@ -30,8 +32,10 @@ use crate::store::Moment;
 const NAME: &str = "longhaul_page";
 /// How long it holds.
 const LASTS: Duration = Duration::from_hours(12);
-/// What the seal is for, so that no other use of the token has the same.
+/// What the cookie's seal is for, so that no other use of the token has the same.
 const SEAL: &str = "longhaul 1 sign-in to the web page";
+/// What the link's seal is for.
+const LINK_SEAL: &str = "longhaul 1 link to the web page";
 
 /// How somebody was let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +50,20 @@ pub(super) enum By {
     Nobody,
 }
 
-/// Whether somebody may look.
-pub(super) fn admit(admin: &Admin, peer: Option<Peer>, parts: &Parts) -> Result<By, Refusal> {
-    let token = admin.token.as_deref();
+/// Whether somebody may look. Who is refused is counted.
+pub(super) async fn admit(admin: &Admin, peer: Option<Peer>, parts: &Parts) -> Result<By, Refusal> {
+    admin.slow_down(peer, &parts.headers).await;
+    let by = decide(admin, peer, parts);
+    by.map_err(|refusal| admin.refused(peer, refusal))
+}
+
+fn decide(admin: &Admin, peer: Option<Peer>, parts: &Parts) -> Result<By, Refusal> {
+    let token = admin.token();
     let (uri, headers) = (&parts.uri, &parts.headers);
     let by = match guard::admit(token, &admin.listen, peer, uri, headers) {
-        Ok(()) if guard::has_token(token, headers) => By::Token,
+        Ok(()) if token.is_some() => By::Token,
         Ok(()) => By::Here,
-        Err(Refusal::Token | Refusal::Host) if has_cookie(token, headers, admin.now()) => {
+        Err(Refusal::NoToken) if has_cookie(token, headers, admin.now()) => {
             guard::no_foreign_page(guard::host(uri, headers).as_ref(), headers)?;
             By::Cookie
         }
@@ -89,26 +99,76 @@ fn from_a_page(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// The token is typed into the form.
 pub(super) async fn enter(State(admin): State<Arc<Admin>>, request: Request) -> Response<Body> {
-    let Some(token) = admin.token.as_deref().filter(|token| !token.is_empty()) else {
-        return refused(&admin, Refusal::Off);
-    };
     let (parts, body) = request.into_parts();
-    let host = guard::host(&parts.uri, &parts.headers);
-    let allowed = guard::no_foreign_page(host.as_ref(), &parts.headers)
-        .and_then(|()| no_strange_fetch(&parts.method, &parts.headers))
-        .and_then(|()| from_a_page(&parts.headers));
+    let peer = parts.extensions.get::<Peer>().copied();
+    let Some(token) = admin.token() else {
+        return refused(&admin, admin.refused(peer, Refusal::Off));
+    };
+    let allowed = from_our_site(&parts).and_then(|()| from_a_page(&parts.headers));
     if let Err(refusal) = allowed {
-        return refused(&admin, refusal);
+        return refused(&admin, admin.refused(peer, refusal));
     }
     let body = compact::read(&admin, body).await.unwrap_or_default();
     let given = field(&body, "token").unwrap_or_default();
+    admin.slow_down_guess(peer).await;
     if !guard::is_token(token, given.trim().as_bytes()) {
+        let refusal = if given.trim().is_empty() {
+            Refusal::NoToken
+        } else {
+            Refusal::WrongToken
+        };
+        admin.refused(peer, refusal);
         let again = frame::sign_in(Some("That is not the token."));
         return finish(&admin, html(StatusCode::UNAUTHORIZED, again));
     }
+    signed_in(&admin, token)
+}
+
+/// Somebody follows the link that this process has shown.
+pub(super) async fn follow(State(admin): State<Arc<Admin>>, request: Request) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let peer = parts.extensions.get::<Peer>().copied();
+    let Some(token) = admin.token() else {
+        return finish(&admin, Redirect::to("/longhaul/").into_response());
+    };
+    if let Err(refusal) = from_our_site(&parts) {
+        return refused(&admin, admin.refused(peer, refusal));
+    }
+    let query = parts.uri.query().unwrap_or_default();
+    let link = field(query.as_bytes(), "link").unwrap_or_default();
+    if !is_sealed(LINK_SEAL, token, &link, admin.now()) {
+        return refused(&admin, admin.refused(peer, Refusal::NoToken));
+    }
+    signed_in(&admin, token)
+}
+
+/// Nothing that another site makes a browser do.
+fn from_our_site(parts: &Parts) -> Result<(), Refusal> {
+    let host = guard::host(&parts.uri, &parts.headers);
+    guard::no_foreign_page(host.as_ref(), &parts.headers)?;
+    no_strange_fetch(&parts.method, &parts.headers)
+}
+
+fn signed_in(admin: &Admin, token: &str) -> Response<Body> {
+    let cookie = sealed(SEAL, token, lasting(admin.now()));
+    finish(admin, to_front(admin, &cookie, LASTS))
+}
+
+/// The path of a link that opens the page without typing the token.
+pub fn link(admin: &Admin) -> String {
+    match admin.token() {
+        None => "/longhaul/".to_owned(),
+        Some(token) => {
+            let seal = sealed(LINK_SEAL, token, lasting(admin.now()));
+            format!("/longhaul/enter?link={seal}")
+        }
+    }
+}
+
+/// Until when something holds that is sealed now.
+fn lasting(Moment(now): Moment) -> Moment {
     let lasts = i64::try_from(LASTS.as_millis()).unwrap_or(i64::MAX);
-    let until = Moment(admin.now().0.saturating_add(lasts));
-    finish(&admin, to_front(&admin, &sealed(token, until), LASTS))
+    Moment(now.saturating_add(lasts))
 }
 
 /// Signs out.
@@ -136,38 +196,38 @@ pub(super) fn field(body: &[u8], name: &str) -> Option<String> {
     found.map(|(_, value)| value.into_owned())
 }
 
-/// What the cookie says: until when, sealed.
-fn sealed(token: &str, Moment(until): Moment) -> String {
-    format!("{until}.{}", seal(token, until).to_hex())
+/// What a cookie or a link says: until when, sealed.
+fn sealed(purpose: &str, token: &str, Moment(until): Moment) -> String {
+    format!("{until}.{}", seal(purpose, token, until).to_hex())
 }
 
-fn seal(token: &str, until: i64) -> blake3::Hash {
-    let key = blake3::derive_key(SEAL, token.as_bytes());
+fn seal(purpose: &str, token: &str, until: i64) -> blake3::Hash {
+    let key = blake3::derive_key(purpose, token.as_bytes());
     blake3::keyed_hash(&key, &until.to_le_bytes())
 }
 
-/// Whether somebody has signed in. Seals are compared in a time that does not
-/// tell how much of one is right.
-fn has_cookie(token: Option<&str>, headers: &HeaderMap, Moment(now): Moment) -> bool {
-    let Some(token) = token.filter(|token| !token.is_empty()) else {
+/// Whether something is sealed with the token and still holds. Seals are compared
+/// in a time that does not tell how much of one is right.
+fn is_sealed(purpose: &str, token: &str, given: &str, Moment(now): Moment) -> bool {
+    let read = || {
+        let (until, given) = given.split_once('.')?;
+        let (until, given) = (until.parse().ok()?, blake3::Hash::from_hex(given).ok()?);
+        Some(given == seal(purpose, token, until) && now < until)
+    };
+    read().unwrap_or(false)
+}
+
+/// Whether somebody has signed in.
+fn has_cookie(token: Option<&str>, headers: &HeaderMap, now: Moment) -> bool {
+    let Some(token) = guard::configured(token) else {
         return false;
     };
     let lines = headers.get_all(header::COOKIE).iter();
     let cookies = lines
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'));
-    let mut ours = cookies.filter_map(|cookie| {
-        let (until, seal) = cookie
-            .trim()
-            .strip_prefix(NAME)?
-            .strip_prefix('=')?
-            .split_once('.')?;
-        Some((
-            until.parse::<i64>().ok()?,
-            blake3::Hash::from_hex(seal).ok()?,
-        ))
-    });
-    ours.any(|(until, given)| given == seal(token, until) && now < until)
+    let mut ours = cookies.filter_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='));
+    ours.any(|given| is_sealed(SEAL, token, given, now))
 }
 
 #[cfg(test)]
@@ -186,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_cookie_holds_for_its_token_and_its_time() {
-        let good = sealed("secret", Moment(1_000));
+        let good = sealed(SEAL, "secret", Moment(1_000));
         let cookie = |value: &str| format!("a=b; {NAME}={value}; c=d");
         let longer = good.replacen("1000", "9000", 1);
         let cut = good.get(..good.len() - 1).unwrap();
@@ -194,10 +254,21 @@ mod tests {
             (Some("secret"), cookie(&good), 999, true),
             (Some("secret"), cookie(&good), 1_000, false),
             (Some("other"), cookie(&good), 999, false),
-            (Some(""), cookie(&sealed("", Moment(1_000))), 999, false),
+            (
+                Some(""),
+                cookie(&sealed(SEAL, "", Moment(1_000))),
+                999,
+                false,
+            ),
             (None, cookie(&good), 999, false),
             (Some("secret"), cookie(&longer), 999, false),
             (Some("secret"), cookie(cut), 999, false),
+            (
+                Some("secret"),
+                cookie(&sealed(LINK_SEAL, "secret", Moment(1_000))),
+                999,
+                false,
+            ),
             (Some("secret"), cookie("secret"), 999, false),
             (Some("secret"), cookie(""), 999, false),
             (Some("secret"), format!("x{NAME}={good}"), 999, false),
@@ -210,8 +281,8 @@ mod tests {
 
     #[test]
     fn the_cookie_does_not_hold_the_token() {
-        assert!(!sealed("secret", Moment(1)).contains("secret"));
-        assert_ne!(seal("secret", 1), seal("secret", 2));
+        assert!(!sealed(SEAL, "secret", Moment(1)).contains("secret"));
+        assert_ne!(seal(SEAL, "secret", 1), seal(SEAL, "secret", 2));
     }
 
     #[test]

@@ -33,6 +33,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use maud::Markup;
 
 use self::entry::By;
+pub use self::entry::link;
 use super::admin::{Admin, finish};
 use super::connection::Peer;
 use super::guard::Refusal;
@@ -54,7 +55,7 @@ pub fn routes(admin: Arc<Admin>) -> Router {
         .route("/longhaul/", get(sessions::list))
         .route("/longhaul/page.css", get(style))
         .route("/longhaul/page.js", get(script))
-        .route("/longhaul/enter", post(entry::enter))
+        .route("/longhaul/enter", get(entry::follow).post(entry::enter))
         .route("/longhaul/leave", post(entry::leave))
         .route(one, get(session::show))
         .route(&format!("{one}/compact"), post(session::compact))
@@ -125,7 +126,8 @@ impl FromRequestParts<Arc<Admin>> for Visit {
         admin: &Arc<Admin>,
     ) -> Result<Self, Self::Rejection> {
         let peer = parts.extensions.get::<Peer>().copied();
-        let by = entry::admit(admin, peer, parts).map_err(|refusal| refused(admin, refusal))?;
+        let by = entry::admit(admin, peer, parts).await;
+        let by = by.map_err(|refusal| refused(admin, refusal))?;
         let path: Result<Path<Vec<(String, String)>>, PathRejection> =
             Path::from_request_parts(parts, admin).await;
         let query: Result<Query<Vec<(String, String)>>, QueryRejection> =
@@ -160,12 +162,7 @@ impl Visit {
 /// What somebody sees who may not look: the form to sign in, if that would help.
 fn refused(admin: &Admin, refusal: Refusal) -> Response<Body> {
     let (status, _) = refusal.facts();
-    let has_token = admin
-        .token
-        .as_deref()
-        .is_some_and(|token| !token.is_empty());
-    let helps = matches!(refusal, Refusal::Token | Refusal::Host);
-    let markup = if has_token && helps {
+    let markup = if matches!(refusal, Refusal::NoToken | Refusal::WrongToken) {
         frame::sign_in(None)
     } else {
         frame::wrong(By::Nobody, status, &refusal.to_string())

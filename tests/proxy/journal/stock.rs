@@ -219,9 +219,11 @@ impl House {
         }
     }
 
-    /// Sends a request as somebody on this machine does.
+    /// Sends a request as the operator does.
     pub fn ask(&self, method: &str, path: &str) -> Answer {
-        let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
+        );
         Client::connect(self.proxy.address).send(request).answer()
     }
 

@@ -136,6 +136,10 @@ fn a_session_is_named_only_with_the_token() {
     assert!(!failed && text.contains("alpha"), "{text}");
     let (text, failed) = house.call(&token, "expand", &json!({"ref": id}));
     assert!(!failed && text.contains("message 1, user"), "{text}");
+    // A wrong token is refused, or it could be guessed here.
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let wrong = "host: localhost\r\nauthorization: Bearer of-the-operato\r\n";
+    assert_eq!(house.post(wrong, list.as_bytes()).status(), 401);
     let unknown = json!({"ref": "0".repeat(32), "query": "alpha"});
     let (text, failed) = house.call(&token, "recall", &unknown);
     assert!(!failed && text.contains("no session"), "{text}");

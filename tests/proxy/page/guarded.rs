@@ -33,7 +33,7 @@ fn sign_in(visitor: &Visitor<'_>) -> String {
 }
 
 #[test]
-fn a_page_is_shown_here_or_with_the_token_or_to_whoever_has_signed_in() {
+fn a_page_is_shown_with_the_token_or_to_whoever_has_signed_in_wherever_they_are() {
     let house = house();
     let visitor = Visitor::of(&house.proxy);
     let cookie = sign_in(&visitor);
@@ -41,34 +41,34 @@ fn a_page_is_shown_here_or_with_the_token_or_to_whoever_has_signed_in() {
     let token = format!("{FOREIGN}authorization: Bearer {TOKEN}\r\n");
     let signed_in = format!("{FOREIGN}cookie: {cookie}\r\n");
     let forged = format!("{FOREIGN}cookie: {}\r\n", cookie.replace('.', "0."));
+    let here = format!("host: localhost\r\ncookie: {cookie}\r\n");
+    let says = |site: &str, mode: &str, dest: &str| {
+        format!(
+            "{here}sec-fetch-site: {site}\r\nsec-fetch-mode: {mode}\r\nsec-fetch-dest: {dest}\r\n"
+        )
+    };
     let rows = [
-        ("host: localhost\r\n", 200),
-        ("host: 127.0.0.1:4180\r\n", 200),
-        ("host: localhost\r\norigin: http://evil.example\r\n", 403),
-        ("host: localhost\r\norigin: null\r\n", 403),
-        ("host: localhost\r\nsec-fetch-site: same-origin\r\n", 200),
+        // Being on this machine is not enough: so is everybody behind a reverse
+        // proxy on it, whatever they call the host.
+        ("host: localhost\r\n".to_owned(), 401),
+        ("host: 127.0.0.1:4180\r\n".to_owned(), 401),
+        (here.clone(), 200),
+        (format!("{here}origin: http://evil.example\r\n"), 403),
+        (format!("{here}origin: null\r\n"), 403),
+        (says("same-origin", "navigate", "document"), 200),
+        (says("cross-site", "no-cors", "script"), 403),
+        (says("cross-site", "navigate", "document"), 200),
+        (says("cross-site", "navigate", "iframe"), 403),
+        (FOREIGN.to_owned(), 401),
+        (token, 200),
+        (signed_in.clone(), 200),
+        (forged, 401),
+        (format!("{signed_in}origin: http://evil.example\r\n"), 403),
         (
-            "host: localhost\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n",
+            format!("{signed_in}sec-fetch-site: same-site\r\nsec-fetch-mode: no-cors\r\n"),
             403,
         ),
-        (
-            "host: localhost\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n",
-            200,
-        ),
-        (
-            "host: localhost\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: iframe\r\n",
-            403,
-        ),
-        (FOREIGN, 403),
-        (&token, 200),
-        (&signed_in, 200),
-        (&forged, 403),
-        (&format!("{signed_in}origin: http://evil.example\r\n"), 403),
-        (
-            &format!("{signed_in}sec-fetch-site: same-site\r\nsec-fetch-mode: no-cors\r\n"),
-            403,
-        ),
-        (&format!("{FOREIGN}cookie: longhaul_page={TOKEN}\r\n"), 403),
+        (format!("{FOREIGN}cookie: longhaul_page={TOKEN}\r\n"), 401),
     ];
     let pages = [
         "/longhaul/".to_owned(),
@@ -80,7 +80,7 @@ fn a_page_is_shown_here_or_with_the_token_or_to_whoever_has_signed_in() {
     ];
     for (headers, expected) in rows {
         for path in &pages {
-            let answer = visitor.ask("GET", path, headers, "");
+            let answer = visitor.ask("GET", path, &headers, "");
             let page = text(&answer.body);
             assert_eq!(answer.status(), expected, "{path} {headers}: {page}");
             assert_guarded(&answer, path);
@@ -105,10 +105,10 @@ fn the_cookie_opens_the_page_and_nothing_else() {
         "/longhaul/sessions".to_owned(),
         format!("/longhaul/sessions/{id}/export"),
     ] {
-        assert_eq!(visitor.ask("GET", &path, &signed_in, "").status(), 403);
+        assert_eq!(visitor.ask("GET", &path, &signed_in, "").status(), 401);
     }
     let compact = format!("/longhaul/sessions/{id}/compact");
-    assert_eq!(visitor.ask("POST", &compact, &signed_in, "").status(), 403);
+    assert_eq!(visitor.ask("POST", &compact, &signed_in, "").status(), 401);
     let left = visitor.ask(
         "POST",
         "/longhaul/leave",
@@ -156,14 +156,14 @@ fn a_form_is_taken_only_from_a_page_of_ours() {
     let house = house();
     let visitor = Visitor::of(&house.proxy);
     let path = format!("/longhaul/page/{}/compact", house.own.id);
-    let here = "host: localhost\r\n";
+    let here = format!("host: localhost\r\ncookie: {}\r\n", sign_in(&visitor));
     // Known to the store, but not to this process: 404 is past the guard.
     let rows = [
         (format!("{here}origin: http://localhost\r\n"), 404),
-        (here.to_owned(), 403),
+        (here.clone(), 403),
         (format!("{here}origin: http://evil.example\r\n"), 403),
         (format!("{here}origin: null\r\n"), 403),
-        (format!("{FOREIGN}origin: http://proxy.example\r\n"), 403),
+        (format!("{FOREIGN}origin: http://proxy.example\r\n"), 401),
         (format!("{FOREIGN}authorization: Bearer {TOKEN}\r\n"), 404),
         (
             format!("{here}origin: http://localhost\r\nsec-fetch-site: cross-site\r\n"),
@@ -188,6 +188,44 @@ fn without_a_token_there_is_nothing_to_sign_in_to() {
     assert_eq!(answer.status(), 404);
     assert!(visitor.open("/longhaul/").contains("No session yet"));
     assert!(tap.saw_nothing());
+}
+
+/// The link that `longhaul run` shows: it signs in without typing the token, and
+/// only a link that was made with the token does.
+#[test]
+fn a_link_made_with_the_token_signs_in() {
+    let house = house();
+    let visitor = Visitor::of(&house.proxy);
+    let link = house.proxy.page_link.as_str();
+    assert!(link.starts_with("/longhaul/enter?link="), "{link}");
+    assert!(!link.contains(TOKEN), "{link}");
+    let here = "host: localhost\r\n";
+    let answer = visitor.ask("GET", link, here, "");
+    assert_eq!(answer.status(), 303, "{}", text(&answer.body));
+    assert_eq!(answer.header("location"), Some("/longhaul/"));
+    let signed_in = format!("{here}cookie: {}\r\n", cookie(&answer));
+    assert_eq!(
+        visitor.ask("GET", "/longhaul/", &signed_in, "").status(),
+        200
+    );
+    let foreign = format!("{here}sec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n");
+    for (path, headers, expected) in [
+        (&*link.replacen("link=", "link=9", 1), here, 401),
+        ("/longhaul/enter?link=", here, 401),
+        ("/longhaul/enter", here, 401),
+        (link, &*foreign, 403),
+    ] {
+        let answer = visitor.ask("GET", path, headers, "");
+        assert_eq!(answer.status(), expected, "{path}");
+        assert_eq!(answer.header("set-cookie"), None, "{path}");
+    }
+    // A cookie is no link, and a link no cookie.
+    let seal = link.split('=').nth(1).unwrap();
+    let as_cookie = format!("{here}cookie: longhaul_page={seal}\r\n");
+    assert_eq!(
+        visitor.ask("GET", "/longhaul/", &as_cookie, "").status(),
+        401
+    );
 }
 
 #[test]

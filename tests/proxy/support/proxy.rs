@@ -19,6 +19,8 @@ use super::Client;
 pub struct Proxy {
     pub address: SocketAddr,
     pub admin: Option<SocketAddr>,
+    /// The path of the link that opens its page.
+    pub page_link: String,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     quiet: Quiet,
@@ -134,16 +136,18 @@ impl Proxy {
                 };
                 let app = app.unwrap();
                 let quiet = app.quiet();
-                let places = (app.address(), app.admin_address());
+                let link = app.page_link().to_owned();
+                let places = (app.address(), app.admin_address(), link);
                 started.send((places, quiet)).unwrap();
                 let stop = async { drop(stopped.await) };
                 app.run(stop).await;
             });
         });
-        let ((address, admin), quiet) = address.recv().unwrap();
+        let ((address, admin, page_link), quiet) = address.recv().unwrap();
         Self {
             address,
             admin,
+            page_link,
             stop: Some(stop),
             thread: Some(thread),
             quiet,

@@ -188,6 +188,14 @@ pub const METRICS: &[Metric] = &[
             Of(&["store", "overlay", "render", "journal", "bug"]),
         )],
     ),
+    (
+        "admin_refused_total",
+        "counter",
+        &[(
+            "reason",
+            Of(&["off", "no_token", "wrong_token", "host", "origin"]),
+        )],
+    ),
     ("requests_in_flight", "gauge", &[]),
     ("buffered_bytes", "gauge", &[]),
     ("client_connections", "gauge", &[]),
