@@ -113,6 +113,8 @@ impl Views {
             }
             _ => None,
         };
+        // Nothing is learned by what may be anybody's request.
+        let said = said.filter(|_| prepared.credential.is_accepted);
         let model = &prepared.recognised.facts.model;
         self.note(said.and_then(|window| self.learned.window_is(model, window)));
     }
@@ -143,7 +145,9 @@ impl Views {
             }
             Refusal::MaxTokensTooLarge { .. } => return None,
             _ if bound => {
-                self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
+                if prepared.credential.is_accepted {
+                    self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
+                }
                 let refused =
                     self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
                 let can_ask = !figures.drop_block && can_ask_to_drop(&recognised.conversation());
@@ -221,6 +225,7 @@ impl Views {
                 if let Err(fault) = self.archive(prepared, &[], None).await {
                     // A request that is refused is worse than thinking that is
                     // not recorded.
+                    prepared.is_unrecorded = true;
                     self.metrics.fail_open("journal");
                     tracing::error!(error = %fault, session = %prepared.lineage, "the journal cannot be written: thinking that is left out is not recorded");
                 }
