@@ -88,8 +88,15 @@ impl Views {
         if sizes.at_most.is_some() {
             prepared.at_most = sizes.at_most;
         }
-        if let Some(window) = sizes.window {
+        let Some(window) = sizes.window else {
+            return;
+        };
+        if prepared.credential.is_accepted {
             self.window_claimed(prepared, window).await;
+        } else {
+            // Nothing is learned from a request that anybody may have sent, but
+            // this one goes by it.
+            prepared.at_most = prepared.at_most.or(Some(window / 4 * 3));
         }
     }
 
@@ -105,7 +112,7 @@ impl Views {
         let about_size = fallback::is_about_size(refusal);
         let binds_thinking = self.config.models.lookup(model).binds_thinking;
         let bound = fallback::is_about_binding(refusal, binds_thinking);
-        if bound {
+        if bound && prepared.credential.is_accepted {
             self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
         }
         let no_drop = self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
@@ -187,6 +194,7 @@ impl Views {
                 if let Err(fault) = self.archive(prepared, &[], None).await {
                     // A request that is refused is worse than thinking that is
                     // not recorded.
+                    prepared.is_unrecorded = true;
                     self.metrics.fail_open("journal");
                     tracing::error!(error = %fault, session = %prepared.lineage, "the journal cannot be written: thinking that is left out is not recorded");
                 }

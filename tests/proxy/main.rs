@@ -25,6 +25,7 @@ mod bulk;
 mod claude_code;
 mod clients;
 mod compressed;
+mod credentials;
 mod drain;
 mod early;
 mod economy;

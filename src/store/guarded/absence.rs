@@ -108,7 +108,7 @@ impl Absence {
                 let many = self.slow.fetch_add(1, Ordering::Relaxed) + 1 >= SLOW;
                 many.then(|| slow.to_string())
             }
-            Err(StoreError::Failed(_)) => None,
+            Err(StoreError::Failed(_) | StoreError::Full { .. }) => None,
         }
     }
 
@@ -209,7 +209,9 @@ impl Absence {
             for lane in self.backlog.lanes() {
                 match self.backlog.settle(&*self.inner, lane).await {
                     Err(away @ StoreError::Away(_)) => return Err(away),
-                    Ok(()) | Err(StoreError::Slow(_) | StoreError::Failed(_)) => {}
+                    Ok(())
+                    | Err(StoreError::Slow(_) | StoreError::Failed(_) | StoreError::Full { .. }) => {
+                    }
                 }
             }
         }
@@ -268,7 +270,7 @@ impl Absence {
             match self.backlog.settle(&*self.inner, *lane).await {
                 Ok(()) => {}
                 Err(StoreError::Slow(_)) => all = false,
-                Err(error @ StoreError::Failed(_)) => {
+                Err(error @ (StoreError::Failed(_) | StoreError::Full { .. })) => {
                     self.backlog.refused(*lane, &error);
                     all = false;
                 }

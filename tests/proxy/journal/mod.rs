@@ -14,6 +14,7 @@ mod disk;
 mod due;
 mod fed;
 mod hostile;
+mod limited;
 mod nothing_gone;
 mod tools;
 mod trouble;
