@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use longhaul::sim::{Options, Reply};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::lost::call;
 use super::promised::promises;
 use crate::support::simulated::Simulated;
-use crate::support::{Answer, Client, Process, eventually};
+use crate::support::{Answer, Client, Process};
 use crate::views::agent::Agent;
 use crate::views::cast::{FREE, NOW, compaction, continues, figure, session, shown};
 
@@ -187,6 +188,15 @@ impl Scene {
     }
 }
 
+/// Waits for something that takes seconds, and on a busy machine many.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_mins(2), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn count(logs: &str, line: &str) -> usize {
     logs.lines().filter(|logged| logged.contains(line)).count()
 }
@@ -229,7 +239,7 @@ fn a_full_disk(data: &Path, fill: impl Fn(&Process), free: impl Fn(&Process)) {
     scene.agent = elsewhere;
 
     free(scene.process());
-    eventually("the store is used again", || scene.is("ready", true));
+    until("the store is used again", || scene.is("ready", true));
     says_so_once(&scene.goes_on_after_a_restart());
 }
 
@@ -304,8 +314,8 @@ fn a_data_folder_that_was_deleted_is_made_anew_and_has_the_session() {
     scene.deleted = scene.references();
     std::fs::remove_dir_all(&data).unwrap();
     // Nobody asks for anything, and it is noticed all the same.
-    eventually("it is made anew", || data.join("state.db").exists());
-    eventually("it is used", || scene.is("ready", true));
+    until("it is made anew", || data.join("state.db").exists());
+    until("it is used", || scene.is("ready", true));
     assert_eq!(scene.works(3).breaks, 0);
     assert_ne!(compaction(&scene.cycle(NOW)), "none");
     says_so_once(&scene.goes_on_after_a_restart());
@@ -319,8 +329,8 @@ fn a_session_that_rests_while_its_folder_is_deleted_is_in_the_new_one() {
     let mut scene = Scene::new(&data, "sqlite");
     scene.begins();
     std::fs::remove_dir_all(&data).unwrap();
-    eventually("it is made anew", || data.join("state.db").exists());
-    eventually("it is used", || scene.is("ready", true));
+    until("it is made anew", || data.join("state.db").exists());
+    until("it is used", || scene.is("ready", true));
     scene.stop();
     scene.start();
     assert_eq!(scene.works(1).breaks, 0);
@@ -340,6 +350,6 @@ fn while_something_else_is_where_the_data_folder_was_a_session_goes_on() {
     assert_eq!(course.unexplained, 0, "{course:?}");
     assert!(scene.is("away", false), "{:?}", scene.store());
     std::fs::remove_file(&data).unwrap();
-    eventually("the store is used again", || scene.is("ready", true));
+    until("the store is used again", || scene.is("ready", true));
     says_so_once(&scene.goes_on_after_a_restart());
 }
