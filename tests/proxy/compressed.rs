@@ -85,12 +85,14 @@ fn a_compressed_request_does_not_hold_up_the_worker() {
 /// each held some of it and none got enough.
 #[test]
 fn compressed_requests_that_do_not_all_fit_go_one_after_another() {
-    const LENGTH: usize = 3 << 20;
     let tap = Tap::start(|_| plain(b"ok"));
     let file = "limits.body_bytes = \"4MiB\"\nlimits.buffered_bytes = \"8MiB\"\nlimits.buffer_wait = \"30s\"";
     let proxy = Proxy::with(&tap.url(), file);
     let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    writer.write_all(&vec![b' '; LENGTH]).unwrap();
+    // Packs well, but not so well that one step of unfolding sees all of it.
+    for line in 0..30_000 {
+        write!(writer, "{line:<100}").unwrap();
+    }
     let packed = writer.finish().unwrap();
     let mut clients: Vec<_> = (0..12).map(|_| proxy.client()).collect();
     for client in &mut clients {
