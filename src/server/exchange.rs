@@ -10,10 +10,11 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 
+use super::guard;
 use super::headers::{self, REQUEST_ID};
 use super::intake::{self, Limits, Passing, Room};
 use super::line::Flight;
@@ -120,6 +121,9 @@ async fn forward(
     body: Body,
 ) -> Result<(Response<ResponseBody>, Option<Box<Prepared>>), Failure> {
     let route = story.route();
+    if route.reads_body() && comes_from_foreign_page(&parts) {
+        return Err(Failure::ForeignPage);
+    }
     let taken = receive(worker, route, &parts, body).await?;
     story.received();
     let (own, verdict) = match taken {
@@ -139,6 +143,18 @@ async fn forward(
             Ok((answer, Some(prepared)))
         }
     }
+}
+
+/// Whether a web page of another host has sent the request in the name of
+/// whoever looks at it. One that brings a key of its own has had it from
+/// somebody, as the pages inside editors have.
+fn comes_from_foreign_page(parts: &Parts) -> bool {
+    let has_key = [AUTHORIZATION.as_str(), "x-api-key"].iter().any(|name| {
+        let given = parts.headers.get(*name);
+        given.is_some_and(|given| !given.as_bytes().trim_ascii().is_empty())
+    });
+    let host = guard::host(&parts.uri, &parts.headers);
+    !has_key && guard::no_foreign_page(host.as_ref(), &parts.headers).is_err()
 }
 
 /// Sends what the client sent.

@@ -64,6 +64,11 @@ pub enum Failure {
     /// A method that makes no sense here.
     #[error("CONNECT is not supported: this proxy forwards to one upstream only")]
     Tunnel,
+    /// A web page of another host sends it without a key.
+    #[error(
+        "the request comes from a web page of another origin and carries no key: send x-api-key or authorization, or leave the origin header out"
+    )]
+    ForeignPage,
     /// A history that the server would hold.
     #[error(
         "threads held by the server are not managed here: send the whole history, or set threads = \"pass\""
@@ -105,6 +110,7 @@ impl Failure {
             Self::NoRoom(_) => (Us, OVERLOADED, "overloaded_error", "no_room"),
             Self::TransferCoding(_) => (Client, 501, invalid, "transfer_coding"),
             Self::Tunnel => (Client, 405, invalid, "tunnel"),
+            Self::ForeignPage => (Client, 403, "permission_error", "foreign_page"),
             Self::ThreadDeclined => (Us, 400, invalid, "thread_declined"),
             Self::Refused => (Upstream, 502, "api_error", "refused"),
             Self::Upstream(error) => match error {
@@ -234,6 +240,7 @@ mod tests {
                 "buffered_bytes",
             ),
             (Failure::Tunnel, 405, "invalid_request_error", "CONNECT"),
+            (Failure::ForeignPage, 403, "permission_error", "x-api-key"),
             (
                 UpstreamError::Connect("refused".into()).into(),
                 502,
