@@ -21,6 +21,7 @@ use longhaul::metrics::Metrics;
 use longhaul::store::sqlite;
 use longhaul::store::writer::Writer;
 use longhaul::views::Views;
+use longhaul::views::credentials::Credential;
 use longhaul::views::observe::Sent;
 use longhaul::views::prepare::{Asked, Verdict, Wish};
 use longhaul::wire::reply::{Reply, Usage};
@@ -60,6 +61,7 @@ fn asked(text: &str, lineage: usize, next: usize) -> Asked {
         counts: false,
         wish: Wish::None,
         tenant: "".into(),
+        credential: Credential::own(),
         hint: None,
         label: None,
     }

@@ -27,6 +27,7 @@ use longhaul::store::{
     StoreError,
 };
 use longhaul::views::Views;
+use longhaul::views::credentials::Credential;
 use longhaul::views::observe::Sent;
 use longhaul::views::prepare::{Asked, Prepared, Verdict, Wish};
 use longhaul::wire::refusal::Refusal;
@@ -252,6 +253,7 @@ fn asked(model: &str, messages: &[Value], wish: Wish) -> Asked {
         counts: false,
         wish,
         tenant: "".into(),
+        credential: Credential::own(),
         hint: None,
         label: None,
     }

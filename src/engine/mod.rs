@@ -14,12 +14,14 @@ pub mod candidates;
 pub mod chain;
 pub mod client_edits;
 pub mod conversation;
+pub mod credential;
 pub mod facts;
 pub mod figures;
 pub mod handoff;
 #[cfg(test)]
 mod hostile;
 pub mod ids;
+pub mod journal_quota;
 pub mod legal;
 #[cfg(test)]
 mod mark_properties;

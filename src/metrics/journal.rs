@@ -8,6 +8,7 @@ pub struct JournalMetrics {
     appends: IntCounter,
     recalls: IntCounter,
     handoffs: IntCounter,
+    unrecorded: IntCounter,
 }
 
 impl JournalMetrics {
@@ -21,11 +22,16 @@ impl JournalMetrics {
                 "handoffs_due_total",
                 "Sessions that came to policy.max_segments and had better be handed off.",
             )?,
+            unrecorded: IntCounter::new(
+                "unrecorded_total",
+                "Views that left something out which the journal does not hold.",
+            )?,
         };
         registry.register(Box::new(metrics.bytes.clone()))?;
         registry.register(Box::new(metrics.appends.clone()))?;
         registry.register(Box::new(metrics.recalls.clone()))?;
         registry.register(Box::new(metrics.handoffs.clone()))?;
+        registry.register(Box::new(metrics.unrecorded.clone()))?;
         Ok(metrics)
     }
 }
@@ -45,6 +51,11 @@ impl super::Metrics {
     /// A session has as many segments as it may have.
     pub fn handoff_due(&self) {
         self.journal.handoffs.inc();
+    }
+
+    /// A view was sent that leaves something out which is not in the journal.
+    pub fn unrecorded(&self) {
+        self.journal.unrecorded.inc();
     }
 
     /// Something was asked back from it.

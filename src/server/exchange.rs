@@ -140,6 +140,8 @@ async fn forward(
         Verdict::Send(mut prepared) => {
             story.forwarding();
             let answer = retry::deliver(worker, &parts, &own, &mut prepared).await?;
+            let views = &worker.shared.views;
+            views.answered(&mut prepared, answer.status()).await;
             Ok((answer, Some(prepared)))
         }
     }
@@ -210,6 +212,7 @@ async fn view(worker: &Worker, route: Route, parts: &Parts, bytes: Bytes) -> Ver
         sender: Some(sender(parts)),
         instructions: headers::instructions(&parts.headers),
         label: headers::label(&parts.headers),
+        credential: views.credential(&parts.headers).await,
         tenant,
         bytes,
     };

@@ -58,9 +58,9 @@ impl From<Trouble> for Problem {
             Trouble::Store(StoreError::Slow(_) | StoreError::Away(_)) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            Trouble::Store(StoreError::Failed(_)) | Trouble::Damaged(_) | Trouble::Bug => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Trouble::Store(StoreError::Failed(_) | StoreError::Full { .. })
+            | Trouble::Damaged(_)
+            | Trouble::Bug => StatusCode::INTERNAL_SERVER_ERROR,
         };
         if status.is_server_error() {
             tracing::warn!(error = %trouble, "the journal could not be read");

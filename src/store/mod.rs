@@ -56,6 +56,16 @@ pub enum StoreError {
     /// It cannot be reached, and may be again later.
     #[error("the store is out of reach: {0}")]
     Away(String),
+    /// The journal has no room.
+    #[error(
+        "the journal holds {held} bytes and may hold {limit}: raise journal.max_bytes, or shorten journal.retention"
+    )]
+    Full {
+        /// The bytes it holds.
+        held: u64,
+        /// The most it may hold.
+        limit: u64,
+    },
     /// It failed.
     #[error("the store failed: {0}")]
     Failed(String),

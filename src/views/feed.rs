@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::journal_limit::JournalLimit;
 use crate::metrics::Metrics;
 use crate::store::journal::{Entry, Text, Trace};
-use crate::store::{Moment, Store};
+use crate::store::{Moment, Store, StoreError};
 
 /// The most bytes that wait, about.
 const ROOM: usize = 64 << 20;
@@ -105,6 +106,7 @@ pub struct Feed(Arc<Shared>);
 struct Shared {
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
+    limit: JournalLimit,
     waiting: Mutex<Waiting>,
     /// There is something to write, or nothing more will come.
     wake: Notify,
@@ -114,10 +116,11 @@ struct Shared {
 
 impl Feed {
     /// A feed whose task is still to be started, with [`Self::run`].
-    pub fn new(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(store: Arc<dyn Store>, metrics: Arc<Metrics>, limit: JournalLimit) -> Self {
         Self(Arc::new(Shared {
             store,
             metrics,
+            limit,
             waiting: Mutex::default(),
             wake: Notify::new(),
             idle: Notify::new(),
@@ -214,8 +217,10 @@ impl Feed {
                             "the journal cannot be written: what turns decided, touched and failed at is not being recorded"
                         );
                     }
-                    // Nobody waits for it any more when the process ends.
-                    if !self.is_closed() {
+                    // Nobody waits for it any more when the process ends, and
+                    // what there is no room for would hold up all the others.
+                    let is_full = matches!(error, StoreError::Full { .. });
+                    if !self.is_closed() && !is_full {
                         self.put_back(item);
                         tokio::time::sleep(REST).await;
                     }
@@ -256,12 +261,14 @@ impl Feed {
         self.waiting().closed
     }
 
-    async fn write(&self, item: &Item) -> Result<(), crate::store::StoreError> {
+    async fn write(&self, item: &Item) -> Result<(), StoreError> {
         let begun = Instant::now();
         let journal = self.0.store.journal();
         let mut batches = item.entries.chunks(BATCH);
         let first = batches.next().unwrap_or(&[]);
         for batch in std::iter::once(first).chain(batches) {
+            let size: usize = batch.iter().map(bytes).sum();
+            let _room = self.0.limit.reserve(size as u64).await?;
             let appended = journal.append(&item.trace, batch, item.at).await;
             let failed = appended.is_err();
             self.0.metrics.store("append", begun.elapsed(), failed);

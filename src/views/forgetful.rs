@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::Views;
 use super::build::{Built, Plan, of_view};
+use super::credentials::Credential;
 use super::known::Known;
 use super::observe::Sent;
 use super::prepare::{Asked, Prepared, Verdict, Wish};
@@ -197,6 +198,7 @@ pub(super) async fn prepared(views: &Views, messages: &[Value], wish: Wish) -> B
         counts: false,
         wish,
         tenant: "t".into(),
+        credential: Credential::own(),
         hint: None,
         label: None,
     };

@@ -67,14 +67,15 @@ impl Views {
     }
 
     /// Puts the history away, and what the references stand for that the view of
-    /// a draft shows.
+    /// a draft shows. Of a request by a credential that is not accepted nothing
+    /// is: that follows when it is.
     pub(super) async fn archive(
         &self,
         prepared: &Prepared,
         evicted: &[Evicted],
         summary: Option<&Finished>,
     ) -> Result<(), Fault> {
-        if !self.config.journal.enabled {
+        if !self.config.journal.enabled || !prepared.credential.is_accepted {
             return Ok(());
         }
         let mut trace = self.trace(prepared).ok_or(Fault::Bug("no chain"))?;
@@ -137,6 +138,7 @@ impl Views {
             archive
         });
         let packed = packed.await?;
+        let _room = self.journal_limit.reserve(size(&packed)).await?;
         let journal = self.store.journal();
         let put = journal.archive(trace, &packed, self.now());
         let branch = self.timed("archive", put).await?;
@@ -342,6 +344,13 @@ fn promised_by(finished: &Finished) -> Option<Promise> {
         block: None,
         blob: None,
     })
+}
+
+/// Bytes of what is put away, before it is packed.
+fn size(archive: &Archive) -> u64 {
+    let blobs = archive.blobs.iter().map(|(_, content)| content.len());
+    let messages = archive.messages.iter().map(|kept| kept.parts.len());
+    blobs.chain(messages).sum::<usize>() as u64
 }
 
 fn count(index: usize) -> u32 {

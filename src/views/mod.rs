@@ -14,18 +14,23 @@ pub mod adopt;
 mod archived;
 mod build;
 mod census;
+mod commit;
 mod compute;
 mod consider;
+pub mod credentials;
+mod deferred;
 mod elsewhere;
 mod feed;
 #[cfg(test)]
 mod forgetful;
 mod journal;
+mod journal_limit;
 pub mod known;
 pub mod learned;
 pub mod observe;
 pub mod overlays;
 pub mod pass;
+mod patience;
 pub mod preparation;
 pub mod prepare;
 pub mod recognise;
@@ -62,10 +67,13 @@ use crate::store::{Answer, Collected, Keep, Moment, Store, StoreError};
 use archived::Archived;
 use census::Census;
 use compute::{LARGE, compute};
+use credentials::Credentials;
 use feed::Feed;
+use journal_limit::JournalLimit;
 use known::Known;
 use learned::{Learned, Note};
 use overlays::Overlays;
+use patience::Patience;
 use rereads::Removed;
 use shared_base::SharedBase;
 use staging::Staging;
@@ -82,6 +90,9 @@ const STATE_BYTES: u64 = 4 << 30;
 
 /// What was used within this time is not removed for want of room.
 const IDLE: Duration = Duration::from_hours(1);
+
+/// The same where the journal is full and something is to be written into it.
+const BUSY: Duration = Duration::from_mins(1);
 
 /// The part of the room for request bodies that those may take which are held for
 /// summaries, after they have been forwarded.
@@ -134,6 +145,8 @@ pub struct Views {
     overlays: Overlays,
     removed: Removed,
     archived: Archived,
+    journal_limit: JournalLimit,
+    patience: Patience,
     feed: Feed,
     bases: SharedBase,
     staging: Staging,
@@ -141,6 +154,7 @@ pub struct Views {
     tally: Arc<Tally>,
     compactor: Option<Arc<Compactor>>,
     learned: Learned,
+    credentials: Credentials,
     wishes: Wishes,
     /// Whose requests are whose.
     pub tenants: Tenants,
@@ -173,7 +187,15 @@ impl Views {
             .unwrap_or(usize::MAX)
             .min(Semaphore::MAX_PERMITS);
         let tenants = Tenants::new(&config.tenant.by, config.listen.is_loopback());
-        let feed = Feed::new(store.clone(), metrics.clone());
+        let (settings, now) = (config.clone(), clock.clone());
+        let keep = move |bytes: u64| Keep {
+            blob_bytes: bytes,
+            ..kept(&settings, moment(&now), BUSY)
+        };
+        let limit = config.journal.max_bytes;
+        let journal_limit =
+            JournalLimit::new(store.clone(), metrics.clone(), limit, Box::new(keep));
+        let feed = Feed::new(store.clone(), metrics.clone(), journal_limit.clone());
         Handle::current().spawn(feed.clone().run());
         let views = Self {
             store,
@@ -182,6 +204,8 @@ impl Views {
             overlays: Overlays::default(),
             removed: Removed::default(),
             archived: Archived::default(),
+            journal_limit,
+            patience: Patience::default(),
             feed,
             bases: SharedBase::default(),
             staging: Staging::default(),
@@ -189,6 +213,7 @@ impl Views {
             tally: Arc::default(),
             compactor: None,
             learned: Learned::default(),
+            credentials: Credentials::default(),
             wishes: Wishes::default(),
             tenants,
             key: Key::new(secret),
@@ -205,6 +230,7 @@ impl Views {
             Ok(notes) => {
                 views.learned.restore(&notes);
                 views.tenants.restore(&notes);
+                views.credentials.restore(&notes, views.now());
             }
             Err(error) => tracing::warn!(%error, "what was learned before cannot be read"),
         }
@@ -273,9 +299,7 @@ impl Views {
 
     /// Learns from upstream's answer whose a credential is.
     pub fn learn_tenant(&self, digest: &str, answer: &HeaderMap) -> Arc<str> {
-        let (tenant, note) = self.tenants.learn(digest, answer);
-        self.note([note]);
-        tenant
+        self.tenants.learn(digest, answer)
     }
 
     /// Whether nothing goes on in the background.
@@ -286,17 +310,7 @@ impl Views {
 
     /// Removes what is no longer kept.
     pub async fn collect(&self) {
-        let ago = |time: Duration| {
-            let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-            Moment(self.now().0.saturating_sub(time))
-        };
-        let keep = Keep {
-            since: ago(self.config.store.retention),
-            state_bytes: STATE_BYTES,
-            blobs_since: ago(self.config.journal.retention),
-            blob_bytes: self.config.journal.max_bytes,
-            idle_since: ago(IDLE),
-        };
+        let keep = kept(&self.config, self.now(), IDLE);
         match self.timed("collect", self.store.collect(keep)).await {
             Ok(gone) if gone != Collected::default() => {
                 tracing::info!(
@@ -328,8 +342,7 @@ impl Views {
 
     /// The moment it is.
     pub fn now(&self) -> Moment {
-        let now = self.clock.now().as_millis();
-        Moment(i64::try_from(now).unwrap_or(i64::MAX))
+        moment(&self.clock)
     }
 
     /// Waits for the turn of a large body to be made smaller.
@@ -362,5 +375,25 @@ impl Views {
             };
             self.tasks.spawn_on(learn, &self.background);
         }
+    }
+}
+
+/// The moment it is by a clock.
+fn moment(clock: &Clock) -> Moment {
+    Moment(i64::try_from(clock.now().as_millis()).unwrap_or(i64::MAX))
+}
+
+/// What is kept by the settings, where nothing goes that was used within `busy`.
+fn kept(config: &Config, now: Moment, busy: Duration) -> Keep {
+    let ago = |time: Duration| {
+        let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        Moment(now.0.saturating_sub(time))
+    };
+    Keep {
+        since: ago(config.store.retention),
+        state_bytes: STATE_BYTES,
+        blobs_since: ago(config.journal.retention),
+        blob_bytes: config.journal.max_bytes,
+        idle_since: ago(busy),
     }
 }

@@ -144,7 +144,9 @@ impl Views {
     /// A request was sent and answered so. Its bytes are let go, unless a summary
     /// is to be made from them.
     pub fn sent(&self, mut prepared: Prepared, status: StatusCode, answer: &HeaderMap) -> Sent {
-        if status == StatusCode::TOO_MANY_REQUESTS {
+        // A request by a credential that nobody vouches for leaves no trace.
+        let is_accepted = prepared.credential.is_accepted;
+        if is_accepted && status == StatusCode::TOO_MANY_REQUESTS {
             self.hush(&prepared, answer);
         }
         let preparation = status
@@ -154,8 +156,13 @@ impl Views {
         if status.is_success() {
             self.feed_turn(&prepared);
         }
+        if prepared.is_unrecorded {
+            self.metrics.unrecorded();
+        }
         let phase = prepared.figures.breaker.phase();
-        self.census.note(prepared.lineage, phase, self.now());
+        if is_accepted {
+            self.census.note(prepared.lineage, phase, self.now());
+        }
         if status.is_success() && prepared.recognised.treatment == Treatment::Ordinary {
             self.tally.note(&Gone {
                 lineage: prepared.lineage,

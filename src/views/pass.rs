@@ -7,21 +7,18 @@
 
 use std::sync::Arc;
 
-use super::build::{Built, Plan};
+use super::build::Plan;
 use super::consider::Checked;
 use super::prepare::Prepared;
 use super::summarise::instructions;
-use super::{Fault, Views};
+use super::{Fault, Views, deferred};
 use crate::compactor::errand::Finished;
 use crate::config::Mode;
-use crate::engine::figures::Figures;
 use crate::engine::ids::OverlayId;
-use crate::engine::measure;
 use crate::engine::passed::Passed;
 use crate::engine::policy::{Ask, Decision, Rest, Urge};
 use crate::engine::reduce::Freed;
 use crate::engine::span;
-use crate::store::{Commit, Committed, MarkRow, StoreError};
 
 impl Views {
     /// Makes the view of a request smaller, if the policy finds that it should
@@ -40,12 +37,21 @@ impl Views {
     }
 
     async fn try_pass(&self, prepared: &mut Prepared, asked: Option<Ask>) -> Result<(), Fault> {
+        if !self.allows_pass(prepared, asked) {
+            return Ok(());
+        }
+        let is_accepted = prepared.credential.is_accepted;
         let archives = self.telling(prepared);
-        if let (Some(Ask::Manual), Some(wished)) = (asked, instructions(prepared)) {
+        if let (Some(Ask::Manual), Some(wished)) = (asked, instructions(prepared))
+            && is_accepted
+        {
             self.staging.unless(prepared.lineage, &wished);
         }
-        let mut ready = self.staged(prepared);
-        if ready.is_none() {
+        let mut ready = None;
+        if is_accepted {
+            ready = self.staged(prepared);
+        }
+        if is_accepted && ready.is_none() {
             ready = self.finished_elsewhere(prepared).await;
         }
         let considered = self.consider(prepared, asked, archives.clone(), ready.as_ref());
@@ -83,20 +89,39 @@ impl Views {
             }
         };
         let label = *outcome.as_ref().unwrap_or(&"failed");
-        for (kind, _) in kinds(freed) {
-            self.metrics.compaction(kind, trigger, label);
-        }
         if label == "committed" {
-            for (kind, tokens) in kinds(freed) {
-                self.metrics.removed(kind, tokens, before);
-            }
             prepared.kinds = kinds(freed).map(|(kind, _)| kind).collect();
+        }
+        if is_accepted || label != "committed" {
+            self.count_pass(trigger, freed, before, label);
+        } else {
+            prepared.deferred.add_pass(deferred::Pass {
+                trigger,
+                freed,
+                before,
+            });
         }
         if taken || (ready.is_some() && freed.truncated.is_some()) {
             // Taken, or of no more use: what is hidden now is something else.
             self.staging.forget(prepared.lineage);
         }
         outcome.map(|_| ())
+    }
+
+    /// Counts a pass, by how it ended.
+    pub(super) fn count_pass(
+        &self,
+        trigger: &'static str,
+        freed: Freed,
+        before: u64,
+        outcome: &'static str,
+    ) {
+        for (kind, tokens) in kinds(freed) {
+            self.metrics.compaction(kind, trigger, outcome);
+            if outcome == "committed" {
+                self.metrics.removed(kind, tokens, before);
+            }
+        }
     }
 
     /// What lies ready, and whether it heals something, as things are now: more
@@ -139,18 +164,26 @@ impl Views {
                 .map(|(finished, _)| finished.clone())
         };
         let summary = of(&checked);
-        let kept = self.archive(prepared, &checked.draft.evicted, summary.as_deref());
-        let kept = kept.await;
+        let evicted = &checked.draft.evicted;
+        let kept = self.archive(prepared, evicted, summary.as_deref()).await;
         // The store may have gone over it.
         let urge = self.situation(prepared, asked).urge();
+        let must = matches!(urge, Ok((_, Urge::Must(_))));
+        let kept = match kept {
+            Err(_) if must => {
+                let again = self.archive_patiently(prepared, evicted, summary.as_deref());
+                again.await
+            }
+            kept => kept,
+        };
         let Err(fault) = kept else {
             let waits = self.store.is_away() && urge == Err(Rest::Waits);
             return Ok((!waits).then_some((checked, summary)));
         };
-        let must = matches!(urge, Ok((_, Urge::Must(_))));
         if !must {
             return Err(Fault::Unrecorded(Box::new(fault)));
         }
+        prepared.is_unrecorded = true;
         self.metrics.fail_open("journal");
         tracing::error!(
             error = %fault,
@@ -241,7 +274,11 @@ impl Views {
                 "the session has policy.max_segments segments: older ones are merged from now on, and a fresh session is better; longhaul sessions handoff writes the text to start it with"
             );
         }
-        self.index_pass(prepared, evicted, summary.as_deref(), told);
+        if prepared.credential.is_accepted {
+            self.index_pass(prepared, evicted, summary.as_deref(), told);
+        } else {
+            prepared.deferred.leave_out(evicted, told);
+        }
         self.metrics.thinking_dropped("view", dropped);
         if breaks {
             prepared.sending.unchanged.get_or_insert(before);
@@ -264,93 +301,6 @@ impl Views {
             view: None,
         };
         self.commit(prepared, plan, None).await.map(|_| ())
-    }
-
-    /// Makes a plan hold from this request on; `false` if somebody else was there
-    /// first, and theirs holds.
-    pub(super) async fn commit(
-        &self,
-        prepared: &mut Prepared,
-        plan: Plan,
-        stored: Option<(OverlayId, Vec<u8>)>,
-    ) -> Result<bool, Fault> {
-        let recognised = prepared.recognised.clone();
-        let messages = recognised.len();
-        let parent = prepared.overlay.as_ref().map(|(id, _)| *id);
-        // The view that is known is another overlay's.
-        let from = Some((messages, None));
-        let tried = prepared.tried.clone();
-        let built = self.build(recognised.clone(), plan, from, &tried).await?;
-        let old = self.put(prepared, built);
-        let mut mark = prepared
-            .row(false, self.now())
-            .ok_or(Fault::Bug("no mark"))?;
-        // What follows a refusal is later than what was refused.
-        mark.seen_at.0 = mark.seen_at.0.saturating_add(i64::from(prepared.refused));
-        // Whatever comes of it: it may come about after all.
-        prepared.committed_at = mark.seen_at;
-        let commit = Commit {
-            overlay: stored,
-            mark,
-            parent,
-            refused: prepared.refused,
-        };
-        let mut outcome = self.timed("commit", self.store.commit(&commit)).await;
-        if let Err(Fault::Store(StoreError::Slow(_))) = &outcome {
-            // It may still come about; to ask again is to know.
-            outcome = self.timed("commit", self.store.commit(&commit)).await;
-        }
-        let settled = match outcome {
-            Ok(Committed::Done) => {
-                if let Some((id, overlay)) = &prepared.overlay {
-                    self.overlays.put(*id, overlay.clone());
-                }
-                return Ok(true);
-            }
-            Ok(Committed::Lost(row)) => self.yield_to(prepared, &row).await.map(|()| false),
-            Err(fault) => Err(fault),
-        };
-        if settled.is_err() {
-            // Nothing that is not committed may be sent.
-            self.put(prepared, old);
-        }
-        settled
-    }
-
-    /// Somebody else was first: their view is the one.
-    async fn yield_to(&self, prepared: &mut Prepared, row: &MarkRow) -> Result<(), Fault> {
-        prepared.kinds.clear();
-        prepared.committed_at = prepared.committed_at.max(row.seen_at);
-        let overlay = match row.overlay {
-            Some(id) => Some((id, self.overlay(id).await?)),
-            None => None,
-        };
-        let plan = Plan {
-            overlay,
-            figures: Figures::read(&row.figures),
-            view: None,
-        };
-        let recognised = prepared.recognised.clone();
-        let from = Some((recognised.len(), Some(row.view)));
-        let tried = prepared.tried.clone();
-        let built = self.build(recognised, plan, from, &tried).await?;
-        self.put(prepared, built);
-        Ok(())
-    }
-
-    /// Puts another view in place; gives back the one that was there.
-    pub(super) fn put(&self, prepared: &mut Prepared, built: Built) -> Built {
-        let factor = self.learned.factor(&prepared.recognised.facts.model);
-        let (history, size) = prepared.figures.sizes().unwrap_or_default();
-        prepared.sent = measure::measure(prepared.anchor.as_ref(), &built.size, &factor);
-        Built {
-            view: std::mem::replace(&mut prepared.view, built.view),
-            overlay: std::mem::replace(&mut prepared.overlay, built.overlay),
-            figures: std::mem::replace(&mut prepared.figures, built.figures),
-            hash: std::mem::replace(&mut prepared.view_hash, built.hash),
-            size,
-            history,
-        }
     }
 
     /// Makes a view smaller for once: nothing is committed or remembered.
@@ -376,6 +326,7 @@ impl Views {
         match reduced {
             Ok(built) => {
                 prepared.remembers = false;
+                prepared.is_unrecorded |= self.config.journal.enabled;
                 self.put(prepared, built);
             }
             Err(fault) => {

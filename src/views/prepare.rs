@@ -11,6 +11,8 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::build::Plan;
+use super::credentials::Credential;
+use super::deferred::Deferred;
 use super::learned::Quirk;
 use super::recognise::{Recognised, Unknown};
 use super::standing::Standing;
@@ -54,6 +56,8 @@ pub struct Asked {
     pub wish: Wish,
     /// Whose it is.
     pub tenant: Arc<str>,
+    /// By which credential it was sent.
+    pub credential: Credential,
     /// Which session the client says it is of.
     pub hint: Option<Hint>,
     /// In whose name a summary may be asked for; none: in nobody's.
@@ -107,6 +111,15 @@ pub struct Prepared {
     pub(super) sender: Option<Sender>,
     /// What the client wishes of one.
     pub(super) instructions: Option<String>,
+    /// The credential it was sent by. Until upstream has accepted it nothing is
+    /// stored, learned or asked for on account of this request.
+    pub(super) credential: Credential,
+    /// It only asks for a count.
+    pub(super) counts: bool,
+    /// What is recorded once the credential is accepted.
+    pub(super) deferred: Deferred,
+    /// Its view leaves something out that the journal does not hold.
+    pub(super) is_unrecorded: bool,
     /// Whether it may be remembered.
     pub(super) remembers: bool,
     /// This very history was answered before, by the plan it has.
@@ -241,7 +254,7 @@ impl Views {
     /// What an operator has wished for the session. A question on the side, to
     /// another model, leaves it to the session itself.
     fn wished(&self, prepared: &mut Prepared) -> Option<Wished> {
-        if !prepared.own {
+        if !prepared.own || !prepared.credential.is_accepted {
             return None;
         }
         let elsewhere = prepared.figures.wished.take().map(Wished::saying);
@@ -346,8 +359,13 @@ impl Prepared {
 
     /// Something the client should know, in a word.
     pub(super) fn notice(&self) -> Option<&'static str> {
-        let thrashes = self.figures.course.thrashing.then_some("thrash");
-        thrashes.or_else(|| self.crowded.then_some("handoff"))
+        let thrashes = self.figures.course.thrashing;
+        match () {
+            () if self.is_unrecorded => Some("unrecorded"),
+            () if thrashes => Some("thrash"),
+            () if self.crowded => Some("handoff"),
+            () => None,
+        }
     }
 
     /// What a pass did, as a header shows it.

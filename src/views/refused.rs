@@ -113,6 +113,13 @@ impl Views {
             }
             _ => None,
         };
+        if !prepared.credential.is_accepted {
+            // Nothing is learned by what may be anybody's request, but this one
+            // goes by it.
+            let below = said.map(|window| window / 4 * 3);
+            prepared.at_most = prepared.at_most.or(below);
+            return;
+        }
         let model = &prepared.recognised.facts.model;
         self.note(said.and_then(|window| self.learned.window_is(model, window)));
     }
@@ -143,7 +150,9 @@ impl Views {
             }
             Refusal::MaxTokensTooLarge { .. } => return None,
             _ if bound => {
-                self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
+                if prepared.credential.is_accepted {
+                    self.note(self.learned.shown(Quirk::Enforces, &account(recognised)));
+                }
                 let refused =
                     self.learned.has(Quirk::NoDrop, model) || tried.contains(&Quirk::NoDrop);
                 let can_ask = !figures.drop_block && can_ask_to_drop(&recognised.conversation());
@@ -221,6 +230,7 @@ impl Views {
                 if let Err(fault) = self.archive(prepared, &[], None).await {
                     // A request that is refused is worse than thinking that is
                     // not recorded.
+                    prepared.is_unrecorded = true;
                     self.metrics.fail_open("journal");
                     tracing::error!(error = %fault, session = %prepared.lineage, "the journal cannot be written: thinking that is left out is not recorded");
                 }

@@ -343,7 +343,7 @@ impl Views {
     /// long as one request may wait at all. Whether that changes anything: there
     /// is one now, or there is too little to be summed up.
     pub(super) async fn wait_for_summary(&self, prepared: &mut Prepared) -> bool {
-        if self.summarizer().is_none() {
+        if self.summarizer().is_none() || !prepared.credential.is_accepted {
             return false;
         }
         let deadline = self.config.summarizer.deadline;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use super::build::Plan;
+use super::deferred::Deferred;
 use super::prepare::{Asked, Prepared, Wish};
 use super::recognise::Recognised;
 use super::standing::Standing;
@@ -87,6 +88,10 @@ impl Views {
             base_is_shared,
             sender: asked.sender.clone(),
             instructions: asked.instructions.clone(),
+            credential: asked.credential.clone(),
+            counts: asked.counts,
+            deferred: Deferred::default(),
+            is_unrecorded: false,
             remembers: !asked.counts,
             settled,
             original,

@@ -87,9 +87,23 @@ impl Tenants {
         }
     }
 
-    /// Learns from the headers of upstream's answer whose a credential is. The
-    /// second value is to be written down.
-    pub fn learn(&self, digest: &str, answer: &HeaderMap) -> (Arc<str>, (String, String)) {
+    /// The digest that the tenant of these headers is noted under, where
+    /// credentials decide on it.
+    pub fn note_key(&self, headers: &HeaderMap) -> Option<String> {
+        matches!(self.by, By::Credential).then(|| digest(headers))
+    }
+
+    /// What is to be written down of a credential, if its tenant is known.
+    pub fn note(&self, digest: &str) -> Option<(String, String)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let tenant = known.get(digest)?;
+        Some((format!("tenant:{digest}"), tenant.to_string()))
+    }
+
+    /// Learns from the headers of upstream's answer whose a credential is. It is
+    /// to be written down only once upstream has accepted the credential: the
+    /// list it was asked for may be anybody's to see.
+    pub fn learn(&self, digest: &str, answer: &HeaderMap) -> Arc<str> {
         let said = |name: &str| {
             let value = answer.get(name).and_then(|value| value.to_str().ok());
             value.map(str::to_owned)
@@ -101,8 +115,7 @@ impl Tenants {
             }
             None => format!("credential:{digest}"),
         };
-        let note = (format!("tenant:{digest}"), tenant.clone());
-        (self.know(digest, &tenant), note)
+        self.know(digest, &tenant)
     }
 
     fn know(&self, digest: &str, tenant: &str) -> Arc<str> {
@@ -163,7 +176,8 @@ mod tests {
             };
             assert!(!digest.contains(key));
             let answer = headers(&[("anthropic-organization-id", organization)]);
-            tenants.learn(&digest, &answer).1
+            tenants.learn(&digest, &answer);
+            tenants.note(&digest).unwrap()
         };
         let note = learn("old", "acme");
         learn("new", "acme");
@@ -183,7 +197,7 @@ mod tests {
             let Tenant::Of(digest) = tenants.of(&headers(&[("authorization", key)])) else {
                 panic!("known already");
             };
-            found.push(tenants.learn(&digest, &HeaderMap::new()).0);
+            found.push(tenants.learn(&digest, &HeaderMap::new()));
         }
         assert_ne!(found[0], found[1]);
     }

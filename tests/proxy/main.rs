@@ -22,6 +22,7 @@ mod admin;
 mod bulk;
 mod clients;
 mod compressed;
+mod credentials;
 mod drain;
 mod early;
 mod economy;

@@ -71,7 +71,7 @@ impl Absence {
                 let many = self.slow.fetch_add(1, Ordering::Relaxed) + 1 >= SLOW;
                 many.then(|| slow.to_string())
             }
-            Err(StoreError::Failed(_)) => None,
+            Err(StoreError::Failed(_) | StoreError::Full { .. }) => None,
         }
     }
 
@@ -201,7 +201,7 @@ impl Absence {
             match self.backlog.settle(&*self.inner, *lane).await {
                 Ok(()) => {}
                 Err(StoreError::Slow(_)) => all = false,
-                Err(error @ StoreError::Failed(_)) => {
+                Err(error @ (StoreError::Failed(_) | StoreError::Full { .. })) => {
                     self.backlog.refused(*lane, &error);
                     all = false;
                 }

@@ -121,6 +121,13 @@ impl Store for SqliteStore {
         }
     }
 
+    fn learned_of<'a>(&'a self, keys: &'a [String]) -> Answer<'a, Vec<(String, String)>> {
+        match &self.state {
+            Some(state) => Box::pin(state.learned_of(keys)),
+            None => self.memory.learned_of(keys),
+        }
+    }
+
     fn learn<'a>(&'a self, key: &'a str, value: &'a str) -> Answer<'a, ()> {
         match &self.state {
             Some(state) => Box::pin(state.learn(key, value)),

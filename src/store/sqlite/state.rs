@@ -185,6 +185,21 @@ impl State {
             .await
     }
 
+    pub(super) async fn learned_of(
+        &self,
+        keys: &[String],
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        let mut found = Vec::new();
+        for key in keys {
+            let question = sqlx::query("SELECT key, value FROM learned WHERE key = ?1");
+            let rows = self.read(question.bind(key.clone()), |row| {
+                Ok((row.try_get(0)?, row.try_get(1)?))
+            });
+            found.extend(rows.await?);
+        }
+        Ok(found)
+    }
+
     pub(super) async fn learn(&self, key: &str, value: &str) -> Result<(), StoreError> {
         let (key, value) = (key.to_owned(), value.to_owned());
         self.lane

@@ -13,6 +13,7 @@ mod copied;
 mod due;
 mod fed;
 mod hostile;
+mod limited;
 mod nothing_gone;
 mod tools;
 mod trouble;

@@ -25,6 +25,9 @@ const WINDOW: u64 = 16_000;
 /// What counts a journal that cannot be written.
 const COUNT: &str = "longhaul_fail_open_total{stage=\"journal\"} ";
 
+/// What counts views that leave out what is not recorded.
+const UNRECORDED: &str = "longhaul_unrecorded_total ";
+
 /// An agent before a proxy of its own process.
 struct Scene {
     upstream: Simulated,
@@ -116,7 +119,7 @@ impl Scene {
     /// each request.
     fn works_in_trouble(&mut self, state: bool) {
         let (mut before, mut promised) = (0, self.promised());
-        let mut unrecorded = 0;
+        let (mut unrecorded, mut said) = (0, self.metric(UNRECORDED));
         for number in 0..30 {
             let wish = if number % 4 == 1 { NOW } else { "" };
             let answer = self.cycle(wish);
@@ -128,11 +131,15 @@ impl Scene {
                 let whole = figure(&answer, "original");
                 let full = if state { before } else { whole } * 100 / WINDOW;
                 assert!(full >= 75, "a pass at {full}% of the window");
+                let notice = answer.header("x-longhaul-notice");
+                assert_eq!(notice, Some("unrecorded"), "nobody says it");
+                said += 1.0;
             }
             (before, promised) = (size, now);
         }
         assert!(unrecorded > 0, "there was always room");
         assert!(self.metric(COUNT) > 0.0, "nobody counts it");
+        assert!(self.metric(UNRECORDED) >= said, "not all are counted");
     }
 
     /// The journal can be written again, and is.
@@ -210,6 +217,38 @@ fn a_locked_journal_costs_no_request_and_nothing_unrecorded() {
     ] {
         assert!(logs.contains(line), "{line}: {logs}");
     }
+}
+
+/// What a pass must leave out is recorded if the journal is only busy: the
+/// request waits for it.
+#[test]
+fn a_pass_that_cannot_be_done_without_waits_for_a_busy_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new(Process::start, folder.path());
+    for _ in 0..3 {
+        scene.cycle("");
+    }
+    // Past the window: the next request cannot be sent as it is.
+    for number in 0..8 {
+        let call = json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": "Bash",
+            "input": {"command": format!("make all_{number}")}});
+        let history = &mut scene.agent.history;
+        history.push(json!({"role": "assistant", "content": [call]}));
+        scene.agent.results(8_000);
+    }
+    let errors = "longhaul_store_errors_total{op=\"archive\"} ";
+    let before = scene.metric(errors);
+    let locked = Locked::new(&database(folder.path()));
+    let (agent, address) = (scene.agent.clone(), scene.process().address);
+    let asking = std::thread::spawn(move || agent.post(address, "/v1/messages", ""));
+    eventually("the journal is busy", || scene.metric(errors) > before);
+    locked.release();
+    let answer = asking.join().unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_ne!(compaction(&answer), "none");
+    assert_eq!(answer.header("x-longhaul-notice"), None);
+    assert!(scene.promised() > 0, "what it left out can be recalled");
+    assert!(scene.metric(UNRECORDED) < 1.0);
 }
 
 /// No file may grow, as if every disk were full.

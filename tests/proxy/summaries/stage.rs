@@ -136,9 +136,20 @@ impl Stage {
         self.ask("")
     }
 
+    /// Upstream accepts the agent's credential: before that no model is asked for
+    /// a summary on its account.
+    pub fn greet(&self) {
+        let mut agent = Agent::new("claude-haiku-4-5");
+        agent.fields = json!({"max_tokens": 10});
+        agent.user("Hello.");
+        let answer = agent.send(&self.proxy, "");
+        assert_eq!(answer.status(), 200);
+    }
+
     /// A history that was there before anybody looked: turns of talk, without a
     /// request for each.
     pub fn recall(&mut self, turns: usize, words: usize) {
+        self.greet();
         for _ in 0..turns {
             let number = self.agent.history.len();
             self.agent.user(&format!("Please do step {number} now."));

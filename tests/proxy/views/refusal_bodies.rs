@@ -111,6 +111,10 @@ fn a_window_is_learned_from_a_refusal_and_outlives_a_restart() {
     let url = upstream.sim.url();
     let folder = tempfile::tempdir().unwrap();
     let mut proxy = Proxy::keeping(&url, "", folder.path());
+    // Only by requests of an accepted credential anything is learned.
+    let mut first = Agent::new(FREE);
+    first.user("Hello.");
+    assert_eq!(first.send(&proxy, "").status(), 200);
     let agent = Agent::seasoned(FREE, 30, 2000);
     let mut summary = agent.clone();
     summary.user("Your task is to create a detailed summary of the conversation so far.");

@@ -354,7 +354,7 @@ fn limits_and_outages_are_the_client_s_to_wait_for() {
 /// same again.
 #[test]
 fn what_is_sent_again_after_an_outage_is_the_same_view() {
-    let down = Arc::new(AtomicBool::new(true));
+    let down = Arc::new(AtomicBool::new(false));
     let state = down.clone();
     let tap = Tap::start(move |request| {
         if state.swap(false, Ordering::SeqCst) {
@@ -363,6 +363,12 @@ fn what_is_sent_again_after_an_outage_is_the_same_view() {
         fine(request)
     });
     let proxy = Proxy::before(&tap.url());
+    // Of a credential that upstream has never accepted nothing is kept.
+    let mut first = Agent::new(FREE);
+    first.user("Hello.");
+    assert_eq!(first.send(&proxy, "").status(), 200);
+    seen(&tap, 1);
+    down.store(true, Ordering::SeqCst);
     let agent = Agent::seasoned(FREE, 8, 2000);
     assert_eq!(agent.send(&proxy, NOW).status(), 529);
     assert_eq!(agent.send(&proxy, "").status(), 200);

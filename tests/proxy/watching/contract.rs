@@ -177,6 +177,7 @@ pub const METRICS: &[Metric] = &[
     ("journal_appends_total", "counter", &[]),
     ("recalls_total", "counter", &[]),
     ("handoffs_due_total", "counter", &[]),
+    ("unrecorded_total", "counter", &[]),
     ("store_seconds", "histogram", &[("op", OPERATION)]),
     ("store_errors_total", "counter", &[("op", OPERATION)]),
     ("store_up", "gauge", &[]),
