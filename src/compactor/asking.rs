@@ -401,11 +401,9 @@ impl Asked {
         };
         let said = compactor.call(&call, &self.errand, &self.model, self.until);
         let said = said.await?;
-        if let Some(prompt) = said.usage.prompt() {
-            compactor
-                .windows
-                .answered(key, prompt, &self.errand.claimed);
-        }
+        let prompt = said.usage.prompt().unwrap_or(0);
+        let windows = &compactor.windows;
+        windows.answered(key, prompt, &self.errand.claimed);
         narrative(&said)
     }
 }
