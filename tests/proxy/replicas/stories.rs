@@ -204,6 +204,12 @@ fn sub_agents_on_different_replicas_share_one_summary() {
         });
         upstream.sim.set_persona(Persona::Slow);
         let proxies = replicas(3, &upstream, &folder, &format!("{file}{summaries}"));
+        // No model is asked on account of a key that upstream has not accepted.
+        for proxy in &proxies {
+            let mut first = Agent::new(FREE);
+            first.user("Hello.");
+            first.ask(proxy, "");
+        }
         let beginning = beginning();
         let done: Vec<String> = std::thread::scope(|scope| {
             let asked: Vec<_> = (0..12)
