@@ -136,7 +136,7 @@ async fn terminal_gone(hangup: &mut Option<Hangup>) {
              at a restart"
         );
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// What the environment of this process says.

@@ -253,6 +253,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "one table")]
     fn what_is_tried_when_something_else_is_wrong() {
         let request = CHANGED;
         let bound = Refusal::BoundThinking(None);

@@ -257,9 +257,15 @@ fn with_a_reference_other_machines_may_use_any_name_and_browsers_none_but_ours()
 
 #[test]
 fn metrics_that_are_not_open_need_the_token_or_this_machine() {
+    type Row<'a> = (
+        Option<&'static str>,
+        &'static str,
+        Lines<'a>,
+        Result<(), Refusal>,
+    );
     let with = ("authorization", "Bearer secret");
     let wrong = ("authorization", "Bearer other");
-    let rows: [(Option<&str>, &str, Lines, Result<(), Refusal>); 6] = [
+    let rows: [Row; 6] = [
         (None, HERE, &[], Ok(())),
         (None, THERE, &[], Err(Refusal::Off)),
         (Some("secret"), HERE, &[], Err(Refusal::NoToken)),

@@ -69,8 +69,8 @@ async fn bodies_that_do_not_all_fit_come_one_after_another() {
 fn patient() -> Limits {
     Limits {
         body_bytes: 8 << 20,
-        buffer_wait: Duration::from_secs(60),
-        body_idle: Duration::from_secs(60),
+        buffer_wait: Duration::from_mins(1),
+        body_idle: Duration::from_mins(1),
     }
 }
 

@@ -203,6 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "one table")]
     fn every_failure_has_the_api_s_shape_and_names_its_value() {
         let second = Duration::from_secs(1);
         let rows = [

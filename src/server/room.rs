@@ -108,7 +108,7 @@ impl Share {
         let held = self
             .unfinished
             .as_ref()
-            .map_or(0, |held| held.num_permits());
+            .map_or(0, tokio::sync::OwnedSemaphorePermit::num_permits);
         if wanted > held {
             let unfinished = self.room.unfinished.clone();
             let permit = self.acquire(unfinished, wanted - held).await?;
@@ -185,7 +185,7 @@ pub(super) fn gauge_bytes(units: usize) -> i64 {
 mod tests {
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     fn room(units: usize) -> Room {
         let bytes = u64::try_from(units * ROOM_UNIT).unwrap();

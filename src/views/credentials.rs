@@ -186,6 +186,9 @@ impl Views {
                 }
                 if !std::mem::replace(&mut prepared.credential.is_accepted, true) {
                     self.record_deferred(prepared).await;
+                    if let Some(window) = prepared.claimed {
+                        self.learn_claim(prepared, window).await;
+                    }
                 }
             }
             Proof::Rejected => self.note(self.credentials.reject(&digest)),
@@ -235,7 +238,7 @@ mod tests {
         assert!(credentials.is_accepted(&key, now));
         assert!(credentials.accept(&key, Moment(2 * HOUR)).is_some());
         let restored = Credentials::default();
-        restored.restore(&[note.clone()], now);
+        restored.restore(std::slice::from_ref(&note), now);
         assert!(restored.is_accepted(&key, Moment(now.0 + 23 * HOUR)));
         assert!(!restored.is_accepted(&key, Moment(now.0 + 24 * HOUR)));
         let late = Credentials::default();

@@ -91,12 +91,11 @@ impl Views {
         let Some(window) = sizes.window else {
             return;
         };
+        prepared.claimed = Some(window);
+        // From a request that anybody may have sent nothing is learned before it
+        // is answered.
         if prepared.credential.is_accepted {
-            self.window_claimed(prepared, window).await;
-        } else {
-            // Nothing is learned from a request that anybody may have sent, but
-            // this one goes by it.
-            prepared.at_most = prepared.at_most.or(Some(window / 4 * 3));
+            self.learn_claim(prepared, window).await;
         }
     }
 

@@ -86,8 +86,7 @@ impl Views {
 
     /// A refusal of a request claims a window. Replicas may know better: what
     /// they have stored is read first.
-    pub(super) async fn window_claimed(&self, prepared: &mut Prepared, window: u64) {
-        prepared.claimed = Some(window);
+    pub(super) async fn learn_claim(&self, prepared: &Prepared, window: u64) {
         let key = prepared.recognised.window_key;
         if self.store.is_shared() && !self.store.is_away() {
             let keys = [window_note(key)];

@@ -129,7 +129,6 @@ fn zstd_decoder(body: &[u8]) -> io::Result<zstd::stream::read::Decoder<'static, 
     Ok(decoder)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn broken(_: io::Error) -> Stopped {
     Stopped::Broken
 }

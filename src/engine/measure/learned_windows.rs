@@ -264,7 +264,7 @@ impl LearnedWindows {
     pub fn refused(&mut self, key: WindowKey, window: u64, now: i64) -> Option<String> {
         let entry = self.entry(key);
         let changed = entry.known.refused(window, now);
-        changed.then(|| entry.to_store())
+        changed.then(|| entry.mark_stored())
     }
 
     /// A prompt was answered, see [`LearnedWindow::answered`]; what is to be
@@ -278,12 +278,12 @@ impl LearnedWindows {
         let entry = self.entry(key);
         let changed = entry.known.answered(tokens, claimed);
         let grown = entry.known.answered > entry.stored.saturating_add(entry.stored / GROWTH);
-        (changed || grown).then(|| entry.to_store())
+        (changed || grown).then(|| entry.mark_stored())
     }
 }
 
 impl Entry {
-    fn to_store(&mut self) -> String {
+    fn mark_stored(&mut self) -> String {
         self.stored = self.known.answered;
         self.known.to_text()
     }

@@ -33,6 +33,7 @@ fn after(events: &[Event]) -> (LearnedWindow, i64) {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 fn which_window_counts() {
     const TABLE: u64 = 1_000_000;
     let rows: &[(&str, &[Event], u64)] = &[

@@ -133,7 +133,9 @@ impl Recent {
     /// Marks were stored.
     pub(super) fn add_marks(&self, marks: &[MarkRow]) {
         let mut held = self.held();
-        marks.iter().for_each(|mark| held.add_mark(mark));
+        for mark in marks {
+            held.add_mark(mark);
+        }
     }
 
     /// Something learned was stored or read.
