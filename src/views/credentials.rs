@@ -60,6 +60,9 @@ struct Acceptance {
 #[derive(Default)]
 pub struct Credentials {
     held: Mutex<HashMap<String, Acceptance>>,
+    /// When upstream has rejected others: what was written down before that, and
+    /// may still be read, does not count.
+    rejected: Mutex<HashMap<String, Moment>>,
 }
 
 impl CredentialDigest {
@@ -94,6 +97,10 @@ impl Credentials {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn rejected(&self) -> MutexGuard<'_, HashMap<String, Moment>> {
+        self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes back what was written down. What is too old is left out.
     pub fn restore(&self, notes: &[Note], now: Moment) {
         for (key, value) in notes {
@@ -104,6 +111,10 @@ impl Credentials {
                 continue;
             };
             let at = Moment(at);
+            let rejected = self.rejected().get(digest).copied();
+            if rejected.is_some_and(|rejected| at <= rejected) {
+                continue;
+            }
             self.insert(digest, Acceptance { at, noted: at }, now);
         }
     }
@@ -134,15 +145,23 @@ impl Credentials {
         let before = self.held().get(&digest.0).map(|held| held.noted);
         let is_due = before.is_none_or(|noted| is_due_for_renewal(noted.0, now.0));
         let noted = before.filter(|_| !is_due).unwrap_or(now);
+        self.rejected().remove(&digest.0);
         self.insert(&digest.0, Acceptance { at: now, noted }, now);
         is_due.then(|| (digest.key(), now.0.to_string()))
     }
 
     /// A credential was rejected; what is to be written down, if it was accepted
     /// before.
-    pub fn reject(&self, digest: &CredentialDigest) -> Option<Note> {
-        let known = self.held().remove(&digest.0);
-        known.map(|_| (digest.key(), String::new()))
+    pub fn reject(&self, digest: &CredentialDigest, now: Moment) -> Option<Note> {
+        self.held().remove(&digest.0)?;
+        let mut rejected = self.rejected();
+        if rejected.len() >= CREDENTIALS {
+            let oldest = rejected.iter().min_by_key(|(_, at)| **at);
+            let oldest = oldest.map(|(digest, _)| digest.clone());
+            oldest.and_then(|digest| rejected.remove(&digest));
+        }
+        rejected.insert(digest.0.clone(), now);
+        Some((digest.key(), String::new()))
     }
 }
 
@@ -191,7 +210,7 @@ impl Views {
                     }
                 }
             }
-            Proof::Rejected => self.note(self.credentials.reject(&digest)),
+            Proof::Rejected => self.note(self.credentials.reject(&digest, self.now())),
             Proof::None => {}
         }
     }
@@ -249,11 +268,21 @@ mod tests {
     #[test]
     fn a_rejected_credential_is_forgotten_everywhere() {
         let (credentials, key) = (Credentials::default(), digest(&[]));
-        assert_eq!(credentials.reject(&key), None);
+        assert_eq!(credentials.reject(&key, Moment(4)), None);
         let accepted = credentials.accept(&key, Moment(5)).unwrap();
-        let rejected = credentials.reject(&key).unwrap();
+        let rejected = credentials.reject(&key, Moment(6)).unwrap();
         assert_eq!(accepted.0, rejected.0, "one note takes the other's place");
-        assert!(!credentials.is_accepted(&key, Moment(5)));
+        assert!(!credentials.is_accepted(&key, Moment(6)));
+        credentials.restore(std::slice::from_ref(&accepted), Moment(6));
+        assert!(
+            !credentials.is_accepted(&key, Moment(6)),
+            "it was not written over yet"
+        );
+        credentials.restore(&[(accepted.0, "7".to_owned())], Moment(7));
+        assert!(
+            credentials.is_accepted(&key, Moment(7)),
+            "another replica has seen it accepted since"
+        );
         let restored = Credentials::default();
         restored.restore(&[rejected], Moment(5));
         assert!(!restored.is_accepted(&key, Moment(5)));

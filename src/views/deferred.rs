@@ -120,10 +120,14 @@ impl Views {
         plan: Uncommitted,
         left_out: &[(Vec<Evicted>, String)],
     ) -> Result<Committed, Fault> {
+        // The answer has confirmed it, and what stood before was never stored.
+        prepared.figures.provisional = None;
         let all = left_out.iter().flat_map(|(evicted, _)| evicted);
         let all: Vec<Evicted> = all.cloned().collect();
-        let archived = self.archive_patiently(prepared, &all, None).await;
-        archived.map_err(|fault| Fault::Unrecorded(Box::new(fault)))?;
+        if !all.is_empty() || prepared.bare {
+            let archived = self.archive_patiently(prepared, &all, None).await;
+            archived.map_err(|fault| Fault::Unrecorded(Box::new(fault)))?;
+        }
         let place = prepared.recognised.last().ok_or(Fault::Bug("no chain"))?;
         let overlay = prepared.overlay.as_ref();
         let new = overlay.filter(|(id, _)| Some(*id) != plan.parent);

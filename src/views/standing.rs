@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::provisional::as_confirmed;
+use super::provisional::{as_confirmed, is_provisional};
 use super::recognise::Recognised;
 use super::{Fault, Views, compute};
 use crate::engine::chain;
@@ -130,9 +130,11 @@ impl Views {
         let newest: Vec<ChainHash> = newest.iter().copied().chain(own).collect();
         for batch in [newest.as_slice()].into_iter().chain(older.rchunks(BATCH)) {
             let found = self.find(batch, is_own(recognised)).await?;
-            let found = found.into_iter();
-            let found = found.map(|found| (as_confirmed(found.mark), found.newest));
-            let (rows, newest): (Vec<MarkRow>, Vec<Option<u32>>) = found.unzip();
+            let (mut rows, mut newest) = (Vec::new(), Vec::new());
+            for found in found {
+                rows.push(self.confirmed(found.mark).await);
+                newest.push(found.newest);
+            }
             if let Some(mark) = best(&rows, recognised, bound) {
                 let is_it = |row: &MarkRow| row.chain == mark.chain && row.model == mark.model;
                 let at = rows.iter().position(is_it);
@@ -141,6 +143,21 @@ impl Views {
             }
         }
         Ok(None)
+    }
+
+    /// A mark with the plan before a refusal, if the one it has is not confirmed.
+    /// Nothing in the store points to the overlay of that plan any more: if it is
+    /// gone, the plan that was made for the refusal is the best there is.
+    async fn confirmed(&self, mark: MarkRow) -> MarkRow {
+        if !is_provisional(&mark) {
+            return mark;
+        }
+        let earlier = as_confirmed(mark.clone());
+        let is_lost = match earlier.overlay {
+            Some(id) => matches!(self.overlay(id).await, Err(Fault::LostOverlay(_))),
+            None => false,
+        };
+        if is_lost { mark } else { earlier }
     }
 
     /// The marks at these places. How far their sessions have come costs a

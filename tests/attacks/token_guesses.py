@@ -101,9 +101,20 @@ def guesses(world, url):
     assert TOKEN not in world.log(), "the token is in the log"
 
 
+def forged_seals(url):
+    """Seals of cookies and links follow from the token: a wrong one is a guess too."""
+    seal = f"99999999999999.{'5a' * 32}"
+    cookie = {"host": "localhost", "cookie": f"longhaul_page={seal}"}
+    assert ask(url, "/longhaul/", headers=cookie).status == 401
+    assert ask(url, f"/longhaul/enter?link={seal}", headers={"host": "localhost"}).status == 401
+    metrics = ask(url, "/metrics").body.decode()
+    assert 'longhaul_admin_refused_total{reason="wrong_token"} 10' in metrics, "not counted"
+
+
 def attack(world):
     upstream = Upstream()
     _, url = world.proxy(upstream.url, env={"LONGHAUL_ADMIN_TOKEN": TOKEN})
     near_misses(url, upstream)
     stripped_headers(url, upstream)
     guesses(world, url)
+    forged_seals(url)

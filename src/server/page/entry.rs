@@ -53,6 +53,9 @@ pub(super) enum By {
 /// Whether somebody may look. Who is refused is counted.
 pub(super) async fn admit(admin: &Admin, peer: Option<Peer>, parts: &Parts) -> Result<By, Refusal> {
     admin.slow_down(peer, &parts.headers).await;
+    if admin.token().is_some() && cookies(&parts.headers).next().is_some() {
+        admin.slow_down_guess(peer).await;
+    }
     let by = decide(admin, peer, parts);
     by.map_err(|refusal| admin.refused(peer, refusal))
 }
@@ -63,10 +66,14 @@ fn decide(admin: &Admin, peer: Option<Peer>, parts: &Parts) -> Result<By, Refusa
     let by = match guard::admit(token, &admin.listen, peer, uri, headers) {
         Ok(()) if token.is_some() => By::Token,
         Ok(()) => By::Here,
-        Err(Refusal::NoToken) if has_cookie(token, headers, admin.now()) => {
-            guard::no_foreign_page(guard::host(uri, headers).as_ref(), headers)?;
-            By::Cookie
-        }
+        Err(Refusal::NoToken) => match judge_cookie(token, headers, admin.now()) {
+            Judged::Right => {
+                guard::no_foreign_page(guard::host(uri, headers).as_ref(), headers)?;
+                By::Cookie
+            }
+            Judged::Wrong => return Err(Refusal::WrongToken),
+            Judged::Nothing => return Err(Refusal::NoToken),
+        },
         Err(refusal) => return Err(refusal),
     };
     no_strange_fetch(&parts.method, headers)?;
@@ -136,10 +143,13 @@ pub(super) async fn follow(State(admin): State<Arc<Admin>>, request: Request) ->
     }
     let query = parts.uri.query().unwrap_or_default();
     let link = field(query.as_bytes(), "link").unwrap_or_default();
-    if !is_sealed(LINK_SEAL, token, &link, admin.now()) {
-        return refused(&admin, admin.refused(peer, Refusal::NoToken));
-    }
-    signed_in(&admin, token)
+    admin.slow_down_guess(peer).await;
+    let refusal = match judge(LINK_SEAL, token, &link, admin.now()) {
+        Judged::Right => return signed_in(&admin, token),
+        Judged::Wrong => Refusal::WrongToken,
+        Judged::Nothing => Refusal::NoToken,
+    };
+    refused(&admin, admin.refused(peer, refusal))
 }
 
 /// Nothing that another site makes a browser do.
@@ -206,28 +216,57 @@ fn seal(purpose: &str, token: &str, until: i64) -> blake3::Hash {
     blake3::keyed_hash(&key, &until.to_le_bytes())
 }
 
-/// Whether something is sealed with the token and still holds. Seals are compared
-/// in a time that does not tell how much of one is right.
-fn is_sealed(purpose: &str, token: &str, given: &str, Moment(now): Moment) -> bool {
+/// What a cookie or a link is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    /// It is sealed with the token and still holds.
+    Right,
+    /// It is sealed with something else: it may be a guess at the token.
+    Wrong,
+    /// It is none, or no longer holds.
+    Nothing,
+}
+
+/// Looks at a seal. Seals are compared in a time that does not tell how much of one
+/// is right.
+fn judge(purpose: &str, token: &str, given: &str, Moment(now): Moment) -> Judged {
     let read = || {
         let (until, given) = given.split_once('.')?;
         let (until, given) = (until.parse().ok()?, blake3::Hash::from_hex(given).ok()?);
-        Some(given == seal(purpose, token, until) && now < until)
+        Some((until, given))
     };
-    read().unwrap_or(false)
+    match read() {
+        Some((until, given)) if now < until => {
+            if given == seal(purpose, token, until) {
+                Judged::Right
+            } else {
+                Judged::Wrong
+            }
+        }
+        _ => Judged::Nothing,
+    }
 }
 
-/// Whether somebody has signed in.
-fn has_cookie(token: Option<&str>, headers: &HeaderMap, now: Moment) -> bool {
-    let Some(token) = guard::configured(token) else {
-        return false;
-    };
+/// The values of our cookie.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(header::COOKIE).iter();
     let cookies = lines
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'));
-    let mut ours = cookies.filter_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='));
-    ours.any(|given| is_sealed(SEAL, token, given, now))
+    cookies.filter_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='))
+}
+
+/// Whether somebody has signed in.
+fn judge_cookie(token: Option<&str>, headers: &HeaderMap, now: Moment) -> Judged {
+    let Some(token) = guard::configured(token) else {
+        return Judged::Nothing;
+    };
+    let judged: Vec<Judged> = cookies(headers)
+        .map(|given| judge(SEAL, token, given, now))
+        .collect();
+    let mut best = [Judged::Right, Judged::Wrong].into_iter();
+    best.find(|best| judged.contains(best))
+        .unwrap_or(Judged::Nothing)
 }
 
 #[cfg(test)]
@@ -251,31 +290,37 @@ mod tests {
         let longer = good.replacen("1000", "9000", 1);
         let cut = good.get(..good.len() - 1).unwrap();
         let rows = [
-            (Some("secret"), cookie(&good), 999, true),
-            (Some("secret"), cookie(&good), 1_000, false),
-            (Some("other"), cookie(&good), 999, false),
+            (Some("secret"), cookie(&good), 999, Judged::Right),
+            (Some("secret"), cookie(&good), 1_000, Judged::Nothing),
+            (Some("other"), cookie(&good), 999, Judged::Wrong),
             (
                 Some(""),
                 cookie(&sealed(SEAL, "", Moment(1_000))),
                 999,
-                false,
+                Judged::Nothing,
             ),
-            (None, cookie(&good), 999, false),
-            (Some("secret"), cookie(&longer), 999, false),
-            (Some("secret"), cookie(cut), 999, false),
+            (None, cookie(&good), 999, Judged::Nothing),
+            (Some("secret"), cookie(&longer), 999, Judged::Wrong),
+            (Some("secret"), cookie(cut), 999, Judged::Nothing),
             (
                 Some("secret"),
                 cookie(&sealed(LINK_SEAL, "secret", Moment(1_000))),
                 999,
-                false,
+                Judged::Wrong,
             ),
-            (Some("secret"), cookie("secret"), 999, false),
-            (Some("secret"), cookie(""), 999, false),
-            (Some("secret"), format!("x{NAME}={good}"), 999, false),
+            (Some("secret"), cookie("secret"), 999, Judged::Nothing),
+            (Some("secret"), cookie(""), 999, Judged::Nothing),
+            (
+                Some("secret"),
+                format!("x{NAME}={good}"),
+                999,
+                Judged::Nothing,
+            ),
         ];
         for (token, line, now, expected) in rows {
             let headers = headers(&[("cookie", &line)]);
-            assert_eq!(has_cookie(token, &headers, Moment(now)), expected, "{line}");
+            let judged = judge_cookie(token, &headers, Moment(now));
+            assert_eq!(judged, expected, "{line}");
         }
     }
 

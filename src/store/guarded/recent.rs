@@ -92,8 +92,15 @@ impl Held {
         });
         session.at = at;
         let marks = &mut session.value;
-        marks.retain(|held| held.chain != mark.chain || held.model != mark.model);
-        marks.push_back(mark.clone());
+        let same = |held: &MarkRow| held.chain == mark.chain && held.model == mark.model;
+        // What was sealed stays so, as in the store.
+        let was_sealed = |held: &MarkRow| same(held) && held.overlay == mark.overlay && held.sealed;
+        let sealed = mark.sealed || marks.iter().any(was_sealed);
+        marks.retain(|held| !same(held));
+        marks.push_back(MarkRow {
+            sealed,
+            ..mark.clone()
+        });
         if marks.len() > MARKS {
             marks.pop_front();
         }
