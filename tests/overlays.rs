@@ -40,6 +40,7 @@ fn view(folder: &Path) -> Bytes {
         marks: Some(Basis {
             swap: true,
             previous: None,
+            stable: None,
         }),
         drop_block: false,
         without_client_clear: false,

@@ -200,7 +200,11 @@ fn config(text: &str) -> Config {
     let home = folder.path().display().to_string();
     let sources = Sources {
         file: Some(path),
-        environment: vec![("HOME".to_owned(), home)],
+        environment: vec![
+            ("HOME".to_owned(), home),
+            ("LONGHAUL_POLICY__CLEAR_AT".to_owned(), "0.6".to_owned()),
+            ("LONGHAUL_POLICY__SUMMARIZE_AT".to_owned(), "0.7".to_owned()),
+        ],
         flags: Flags::default(),
     };
     load(&sources)

@@ -11,7 +11,7 @@ use longhaul::engine::conversation::Conversation;
 use longhaul::engine::legal::{faults, keeps_newest};
 use longhaul::engine::measure::{BUDGET, raw_prompt};
 use longhaul::engine::overlay::{Origin, Overlay, Segment};
-use longhaul::engine::policy::{Cache, Course, Decision, Pass, Rates, Situation, Watermarks};
+use longhaul::engine::policy::{Bill, Cache, Course, Decision, Pass, Rates, Situation, Watermarks};
 use longhaul::engine::policy::{Offer, decide};
 use longhaul::engine::recall::telling::Telling;
 use longhaul::engine::reduce::Draft;
@@ -65,13 +65,14 @@ impl Task {
                 expected: size / 100,
                 too_many_bytes: false,
                 watermarks: Watermarks {
-                    clear_at: size / 10 * 6,
-                    summarize_at: size / 10 * 7,
+                    clear_at: Some(size / 10 * 6),
+                    summarize_at: Some(size / 10 * 7),
                     hard_at: size / 100 * 95,
                     floor: size / 100 * 35,
                 },
                 cache: Cache::Warm,
                 rates: Rates::usual(None),
+                bill: Bill::default(),
                 course: Course::default(),
                 requests: 500,
                 horizon: None,
@@ -144,6 +145,7 @@ pub fn checked(bytes: &Bytes, body: &Body, draft: &Draft) {
         marks: Some(Basis {
             swap: true,
             previous: None,
+            stable: None,
         }),
         drop_block: false,
         without_client_clear: false,

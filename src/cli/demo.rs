@@ -82,6 +82,7 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         conditions: &plan.conditions()?,
         pause: 0.0,
         variations: &[],
+        aims: 0,
         told: &told,
     };
     let path = &args.svg;

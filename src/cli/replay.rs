@@ -20,14 +20,23 @@ use crate::replay::conditions::Conditions;
 use crate::replay::read::{Unreadable, read, recordings_at};
 use crate::replay::report::{self, Report};
 use crate::replay::session::Session;
-use crate::replay::settings::{BadSettings, Settings, variations};
+use crate::replay::settings::{ALL_AIMS, BadSettings, Set, Settings, presets, variations};
 use crate::sim::models;
 
 /// The longest pause in seconds, about thirty years.
 const LONGEST: u64 = 1_000_000_000;
 
+/// What the figures mean that no column name explains.
+const FIGURES: &str = "\
+hindsight_usd  the cost with the same means and knowledge of the whole recording
+regret         by how much more was paid than that
+worst_cut      the request with which the session would have ended at the worst moment
+aims           with --aim: cost, passes and recovery of each preset
+not_played     requests of a recording that are not played, and why";
+
 /// Arguments of `longhaul replay`.
 #[derive(Clone, clap::Args)]
+#[command(after_help = FIGURES)]
 pub struct ReplayArgs {
     /// Recordings: sessions of Claude Code, rollouts of Codex, messages a line, request bodies;
     /// folders of them; - for standard input
@@ -45,6 +54,10 @@ pub struct ReplayArgs {
     /// Play once more with a key set; several values are played side by side
     #[arg(long, value_name = "KEY=VALUE[,VALUE]")]
     pub set: Vec<String>,
+    /// Play the presets of policy.aim side by side, or one of them; needs the = before a value
+    #[arg(long, value_name = "AIM", num_args = 0..=1, require_equals = true,
+        default_missing_value = ALL_AIMS, value_parser = ["faithful", "balanced", "thrifty", ALL_AIMS])]
+    pub aim: Option<String>,
     /// Seconds between two requests where no times were recorded
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=LONGEST))]
     pub pause: u64,
@@ -103,6 +116,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         conditions: &conditions,
         pause: Duration::from_secs(args.pause).as_secs_f64(),
         variations: &plan.variations,
+        aims: presets_of(args).len(),
         told: &told,
     };
     let drawn = [
@@ -178,6 +192,11 @@ fn is_model(one: &str, other: &str) -> bool {
     one == other || (known(one).is_some() && known(one) == known(other))
 }
 
+/// The presets that were asked for.
+fn presets_of(args: &ReplayArgs) -> Vec<Vec<Set>> {
+    args.aim.as_deref().map(presets).unwrap_or_default()
+}
+
 /// What is to be played, still without sessions.
 fn plan(args: &ReplayArgs) -> Result<(Plan, Conditions), BadSettings> {
     let overrides = OverrideArgs {
@@ -188,7 +207,7 @@ fn plan(args: &ReplayArgs) -> Result<(Plan, Conditions), BadSettings> {
     let plan = Plan {
         sessions: Vec::new(),
         settings: Settings::new(&args.model, args.window, args.budget, sources)?,
-        variations: variations(&args.set)?,
+        variations: [variations(&args.set)?, presets_of(args)].concat(),
     };
     let conditions = plan.conditions()?;
     Ok((plan, conditions))

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::desk::{StoreArgs, cell, plain, table, with_recall, write_out};
+use crate::engine::money;
 use crate::recall::{Recall, Session, Step, Timeline};
 
 /// Arguments of `longhaul sessions`.
@@ -76,7 +77,7 @@ async fn list(recall: &Recall, limit: u32, json: bool) -> anyhow::Result<String>
     }
     let heads = [
         "ID", "LABEL", "MODEL", "MESSAGES", "TURNS", "ORIGINAL", "SENT", "STUBS", "SEGMENTS",
-        "SAVED", "SEEN",
+        "PASSES", "SPENT", "WITHOUT", "SAVED", "SEEN",
     ];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(sessions.iter().map(row));
@@ -98,7 +99,10 @@ fn row(session: &Session) -> Vec<String> {
         number(session.sent_tokens),
         session.stubs.to_string(),
         session.segments.to_string(),
-        format!("${:.4}", session.saved_usd),
+        session.passes.to_string(),
+        money(session.spent_usd),
+        money(session.without_usd),
+        money(session.saved_usd),
         session.seen_at.clone(),
     ]
 }
@@ -106,6 +110,20 @@ fn row(session: &Session) -> Vec<String> {
 /// A number, or that nobody knows it.
 fn number<T: ToString>(number: Option<T>) -> String {
     number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+}
+
+/// Dollars, or that nobody knows them.
+fn money(dollars: Option<f64>) -> String {
+    dollars.map_or_else(|| "-".to_owned(), money::dollars)
+}
+
+/// What was spent, and what it would have been without.
+fn spending(session: &Session) -> String {
+    let both = session.spent_usd.zip(session.without_usd);
+    both.map_or_else(
+        || "not known: a model of this session has no price".to_owned(),
+        |(spent, without)| money::sentence(spent, without),
+    )
 }
 
 async fn show(recall: &Recall, given: &str, json: bool) -> anyhow::Result<String> {
@@ -126,7 +144,8 @@ async fn show(recall: &Recall, given: &str, json: bool) -> anyhow::Result<String
         ("stubs", session.stubs.to_string()),
         ("segments", session.segments.to_string()),
         ("passes", session.passes.to_string()),
-        ("saved", format!("${:.4}", session.saved_usd)),
+        ("money", spending(&session)),
+        ("saved", money(session.saved_usd)),
         ("breaker", session.breaker.to_owned()),
         ("thrashing", session.thrashing.to_string()),
         ("seen", session.seen_at.clone()),

@@ -249,7 +249,7 @@ impl Compactor {
                 self.windows.refused(key, *window, &errand.claimed);
             }
         })?;
-        self.bill(model, &said.usage);
+        self.bill(model, &said.usage, &errand.spent);
         Ok(said)
     }
 }

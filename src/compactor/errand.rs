@@ -11,6 +11,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::Spent;
 use super::sender::Sender;
 use super::windows::Claimed;
 use crate::engine::conversation::Conversation;
@@ -49,6 +50,8 @@ pub struct Errand {
     /// The API may be asked for a summary of its own: how many messages of the
     /// cached request stand before the tail.
     pub native: Option<usize>,
+    /// What it has cost so far.
+    pub spent: Spent,
     /// How much is pinned.
     pub pins: pinned::Settings,
     /// What is left out is kept, and may be promised.

@@ -14,11 +14,12 @@ use super::asking::{Failed, Way, Written, tokens};
 use super::errand::{Errand, Finished};
 use super::gates::Gate;
 use super::turn::Turn;
-use super::{Compactor, LARGE};
-use crate::config::SummarizerMode;
+use super::{Compactor, LARGE, Spent};
+use crate::config::{Prices, SummarizerMode};
 use crate::engine::accounts::cost;
 use crate::engine::breaker::{Event, Permit};
 use crate::engine::ids::Reference;
+use crate::engine::money::Money;
 use crate::engine::pinned::pinned;
 use crate::engine::policy::Pico;
 use crate::engine::recall::reference::reference_of_segment;
@@ -251,14 +252,17 @@ impl Compactor {
     }
 
     /// Accounts for a call.
-    pub(super) fn bill(&self, model: &str, usage: &Usage) {
+    pub(super) fn bill(&self, model: &str, usage: &Usage, spent: &Spent) {
         let label = self.config.models.label(model);
         self.metrics.tokens(label, usage);
         let prompt = usage.prompt().unwrap_or(0);
-        if let Some(prices) = self.config.models.lookup(model).prices(prompt) {
-            let cost = cost(usage, &prices);
+        let known = self.config.models.lookup(model).prices(prompt);
+        let cost = cost(usage, &known.unwrap_or(Prices::USUAL));
+        // The session is charged in whatever money its own requests are.
+        spent.add(cost);
+        if known.is_some() {
             self.metrics.summary_cost(label, cost);
-            self.metrics.saved(label, -cost);
+            self.metrics.paid(label, Money::of_summary(cost));
         }
     }
 

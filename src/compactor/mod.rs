@@ -28,6 +28,7 @@ mod turn;
 pub mod windows;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::ids::SegmentId;
+use crate::engine::policy::Pico;
 use crate::engine::recovery::Failure;
 use crate::metrics::Metrics;
 use crate::store::Store;
@@ -103,12 +105,34 @@ pub struct Compactor {
 
 /// A place on a flight.
 #[derive(Debug, Clone)]
-pub struct Boarding(watch::Receiver<Option<Landed>>);
+pub struct Boarding(watch::Receiver<Option<Landed>>, Spent);
+
+/// What the calls of a flight have cost, in pico-dollars.
+#[derive(Debug, Clone, Default)]
+pub struct Spent(Arc<AtomicU64>);
+
+impl Spent {
+    /// Another call was paid for.
+    pub fn add(&self, cost: Pico) {
+        let cost = u64::try_from(cost.max(0)).unwrap_or(u64::MAX);
+        self.0.fetch_add(cost, Ordering::Relaxed);
+    }
+
+    /// What nobody has been charged with yet; somebody is now.
+    pub fn take(&self) -> Pico {
+        self.0.swap(0, Ordering::Relaxed).into()
+    }
+}
 
 impl Boarding {
     /// A flight that has landed already.
     pub fn landed(outcome: Landed) -> Self {
-        Self(watch::channel(Some(outcome)).1)
+        Self(watch::channel(Some(outcome)).1, Spent::default())
+    }
+
+    /// What it has cost and nobody has been charged with yet.
+    pub fn take_spent(&self) -> Pico {
+        self.1.take()
     }
 
     /// How it ended, if it has.
@@ -194,7 +218,7 @@ impl Compactor {
         }
         let id = errand.id;
         let (landing, boarding) = watch::channel(None);
-        let boarding = Boarding(boarding);
+        let boarding = Boarding(boarding, errand.spent.clone());
         flights.insert(id, boarding.clone());
         drop(flights);
         let (compactor, errand) = (self.clone(), Arc::new(errand));

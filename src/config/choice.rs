@@ -53,6 +53,18 @@ choice! {
 }
 
 choice! {
+    /// What to weigh more, cost or memory.
+    Aim {
+        /// Only what is superseded, repeated or free goes.
+        Faithful = "faithful",
+        /// What no longer pays for itself goes; much stays verbatim.
+        Balanced = "balanced",
+        /// The same, with less kept verbatim.
+        Thrifty = "thrifty",
+    }
+}
+
+choice! {
     /// How a long history is kept small.
     Style {
         /// Clear, trim and summarize.

@@ -3,7 +3,7 @@
 //! Plain values with their defaults. Ranges stand in `keys`, rules between
 //! keys in `rules`; a section found here has passed both.
 
-use super::choice::{Breakpoints, Mode, SplitBy, Style};
+use super::choice::{Aim, Breakpoints, Mode, SplitBy, Style};
 use super::ratio::Ratio;
 use super::unit::MIB;
 use std::collections::BTreeMap;
@@ -38,13 +38,18 @@ impl Default for Window {
 pub struct Policy {
     /// Whether views are changed.
     pub mode: Mode,
-    /// Share of the usable window from which old tool results may go.
-    pub clear_at: Ratio,
-    /// Share from which summaries are prepared.
-    pub summarize_at: Ratio,
+    /// What to weigh more, cost or memory: sets what the keys below leave open.
+    pub aim: Aim,
+    /// Newest tokens that a pass leaves alone; none: as the aim says.
+    pub keep_tokens: Option<u64>,
+    /// Share of the usable window from which old tool results may go; none: the
+    /// bill decides, at any size.
+    pub clear_at: Option<Ratio>,
+    /// Share from which summaries are prepared; none: at no size.
+    pub summarize_at: Option<Ratio>,
     /// Share no request may pass.
     pub hard_at: Ratio,
-    /// Share a pass must get down to.
+    /// Share that a forced pass must get down to.
     pub floor: Ratio,
     /// How a long history is kept small.
     pub style: Style,
@@ -64,8 +69,10 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             mode: Mode::On,
-            clear_at: Ratio::percent(60),
-            summarize_at: Ratio::percent(70),
+            aim: Aim::Balanced,
+            keep_tokens: None,
+            clear_at: None,
+            summarize_at: None,
             hard_at: Ratio::percent(95),
             floor: Ratio::percent(35),
             style: Style::Compact,
@@ -74,6 +81,25 @@ impl Default for Policy {
             max_segments: 8,
             horizon: None,
             thrash_limit: 3,
+        }
+    }
+}
+
+impl Policy {
+    /// Newest tokens that a pass leaves alone.
+    pub fn keep_tokens(&self) -> u64 {
+        self.keep_tokens.unwrap_or(match self.aim {
+            Aim::Faithful => 30_000,
+            Aim::Balanced => 12_000,
+            Aim::Thrifty => 8_000,
+        })
+    }
+
+    /// How many times its price a pass must have cost by not being made.
+    pub fn factor(&self) -> u32 {
+        match self.aim {
+            Aim::Faithful | Aim::Balanced => 2,
+            Aim::Thrifty => 1,
         }
     }
 }

@@ -9,7 +9,7 @@
 use super::Config;
 use super::address::{Listen, Upstream};
 use super::choice::{
-    Breakpoints, LogFormat, LogLevel, Mode, RecallMcp, SplitBy, Style, SummarizerMode, Threads,
+    Aim, Breakpoints, LogFormat, LogLevel, Mode, RecallMcp, SplitBy, Style, SummarizerMode, Threads,
 };
 use super::kind::{Absent, Between, Bytes, Count, Dollars, FilePath, Form, Kind, Maybe};
 use super::kind::{OneOf, Share, Steps, Switch, Text, Time, Words};
@@ -143,8 +143,10 @@ pub(super) static KEYS: &[Key] = &[
     model_key!(prices.read, Dollars),
     model_key!(prices.output, Dollars),
     key!(policy.mode, choice::<Mode>()),
-    key!(policy.clear_at, share()),
-    key!(policy.summarize_at, share()),
+    key!(policy.aim, choice::<Aim>()),
+    key!(policy.keep_tokens, Maybe(Absent::Zero, tokens())),
+    key!(policy.clear_at, Maybe(Absent::Zero, share())),
+    key!(policy.summarize_at, Maybe(Absent::Zero, share())),
     key!(policy.hard_at, share()),
     key!(policy.floor, share()),
     key!(policy.style, choice::<Style>()),

@@ -34,7 +34,7 @@ mod unit;
 
 pub use address::{BadAddress, Listen, Upstream};
 pub use choice::{
-    Breakpoints, Choice, LogFormat, LogLevel, Mode, RecallMcp, SplitBy, Style, SummarizerMode,
+    Aim, Breakpoints, Choice, LogFormat, LogLevel, Mode, RecallMcp, SplitBy, Style, SummarizerMode,
     Threads,
 };
 pub use compaction::{Cache, Clamp, Clear, Pin, Policy, Split, Trim, TrimTool, Window};

@@ -23,7 +23,7 @@ static RULES: &[Rule] = &[
     Rule {
         keys: &["policy.clear_at", "policy.summarize_at"],
         broken: |config| {
-            let (clear, summarize) = (config.policy.clear_at, config.policy.summarize_at);
+            let (clear, summarize) = (config.policy.clear_at?, config.policy.summarize_at?);
             (clear > summarize)
                 .then(|| format!("clear_at ({clear}) must not be above summarize_at ({summarize})"))
         },
@@ -31,7 +31,7 @@ static RULES: &[Rule] = &[
     Rule {
         keys: &["policy.summarize_at", "policy.hard_at"],
         broken: |config| {
-            let (summarize, hard) = (config.policy.summarize_at, config.policy.hard_at);
+            let (summarize, hard) = (config.policy.summarize_at?, config.policy.hard_at);
             (summarize > hard)
                 .then(|| format!("summarize_at ({summarize}) must not be above hard_at ({hard})"))
         },
@@ -46,7 +46,7 @@ static RULES: &[Rule] = &[
     Rule {
         keys: &["policy.floor", "policy.summarize_at"],
         broken: |config| {
-            let (floor, most) = (config.policy.floor, config.policy.summarize_at.half());
+            let (floor, most) = (config.policy.floor, config.policy.summarize_at?.half());
             (floor > most)
                 .then(|| format!("floor ({floor}) must not be above half of summarize_at ({most})"))
         },
@@ -54,8 +54,15 @@ static RULES: &[Rule] = &[
     Rule {
         keys: &["policy.floor", "policy.clear_at"],
         broken: |config| {
-            let (floor, clear) = (config.policy.floor, config.policy.clear_at);
+            let (floor, clear) = (config.policy.floor, config.policy.clear_at?);
             (floor >= clear).then(|| format!("floor ({floor}) must be below clear_at ({clear})"))
+        },
+    },
+    Rule {
+        keys: &["policy.floor", "policy.hard_at"],
+        broken: |config| {
+            let (floor, hard) = (config.policy.floor, config.policy.hard_at);
+            (floor >= hard).then(|| format!("floor ({floor}) must be below hard_at ({hard})"))
         },
     },
     Rule {
@@ -238,7 +245,7 @@ mod tests {
     fn values_that_do_not_go_together_are_mistakes() {
         for (variables, start) in [
             (
-                &[("POLICY__CLEAR_AT", "0.8")][..],
+                &[("POLICY__CLEAR_AT", "0.8"), ("POLICY__SUMMARIZE_AT", "0.7")][..],
                 "clear_at (0.8) must not be above summarize_at",
             ),
             (
@@ -247,7 +254,7 @@ mod tests {
             ),
             (&[("POLICY__HARD_AT", "1")], "hard_at (1) must be below 1"),
             (
-                &[("POLICY__FLOOR", "0.4")],
+                &[("POLICY__FLOOR", "0.4"), ("POLICY__SUMMARIZE_AT", "0.7")],
                 "floor (0.4) must not be above half of summarize_at",
             ),
             (
@@ -371,7 +378,7 @@ mod tests {
             ("POLICY__SUMMARIZE_AT", "0.5"),
         ]);
         let expected = [
-            "expected a number between 0 and 1",
+            "expected 0 or a number between 0 and 1",
             "floor (0.35) must not be above half of summarize_at (0.25)",
         ];
         assert_eq!(found, expected);

@@ -28,8 +28,7 @@ pub fn session(seed: u64, turns: usize) -> Session {
     Session {
         name: format!("a day of {turns} turns"),
         steps: day.steps,
-        system: None,
-        tools: None,
+        ..Session::default()
     }
 }
 

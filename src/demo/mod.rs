@@ -19,5 +19,5 @@ pub mod scene;
 pub mod table;
 mod text;
 
-/// The model whose day it is: its window is one that a day outgrows.
-pub const MODEL: &str = "claude-opus-4-5";
+/// The model whose day it is: the one that most clients ask for by default.
+pub const MODEL: &str = "claude-opus-5-5";

@@ -24,6 +24,8 @@ pub struct Sending {
     pub outlived: bool,
     /// The client changed something before what is new.
     pub client_edited: bool,
+    /// Something else than time has made what is cached worthless, as it seems.
+    pub invalidated: bool,
     /// Tokens that earlier passes keep out of the view.
     pub removed_before: u64,
     /// Tokens that all passes keep out of it.
@@ -79,7 +81,8 @@ impl Sending {
     /// if nobody can know. A pass leaves little that could have been read: system
     /// and tools, which another session may have kept alive.
     pub fn came_true(&self, usage: &Usage, base_is_shared: bool) -> Option<bool> {
-        if self.cache != Cache::Cold || self.cached == 0 {
+        let predicted = self.cache == Cache::Cold || self.invalidated;
+        if !predicted || self.cached == 0 {
             return None;
         }
         let read = usage.cache_read.unwrap_or(0);
@@ -144,6 +147,7 @@ mod tests {
             cache: Cache::Warm,
             outlived: false,
             client_edited: false,
+            invalidated: false,
             removed_before: 0,
             removed: 0,
             unchanged: None,

@@ -9,16 +9,22 @@
 //! the breaker again: calls that began earlier may fail at any time and say
 //! nothing new. A trial that is never heard of again counts as lost after a
 //! while, so that a crash cannot leave the breaker half-open for ever.
+//!
+//! Each trial that fails doubles the time until the next one, up to a bound: a
+//! summarizer that never gives anything usable is asked ever more rarely.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-/// What a breaker goes by; lengths in ticks.
+/// How often the time until the next trial doubles at the most.
+const DOUBLINGS: u32 = 6;
+
+/// What a breaker is set to; lengths in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Failures in a row that open it; none counts as one.
     pub max_failures: u32,
-    /// How long it stays open.
+    /// How long it stays open at first.
     pub cooldown: u64,
     /// After how long a trial without an outcome is lost; none counts as one.
     pub trial: u64,
@@ -39,11 +45,32 @@ enum State {
     },
     Open {
         until: u64,
+        /// Trials in a row that have failed.
+        #[serde(default, skip_serializing_if = "is_none")]
+        trials: u32,
     },
     HalfOpen {
         /// When the trial is lost; none: nobody has it.
         trial_until: Option<u64>,
+        /// Trials in a row that have failed before.
+        #[serde(default, skip_serializing_if = "is_none")]
+        trials: u32,
     },
+}
+
+impl State {
+    /// Trials in a row that have failed.
+    fn trials(self) -> u32 {
+        match self {
+            Self::Closed { .. } => 0,
+            Self::Open { trials, .. } | Self::HalfOpen { trials, .. } => trials,
+        }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_none(trials: &u32) -> bool {
+    *trials == 0
 }
 
 /// The state as the rest of the world sees it.
@@ -111,6 +138,13 @@ pub struct Answer {
     pub transition: Option<Transition>,
 }
 
+impl Settings {
+    /// How long it stays open when this many trials have failed.
+    fn open_for(&self, trials: u32) -> u64 {
+        self.cooldown.saturating_mul(1 << trials.min(DOUBLINGS))
+    }
+}
+
 impl Breaker {
     /// Where it stands.
     pub fn phase(&self) -> Phase {
@@ -130,20 +164,23 @@ impl Breaker {
     /// Asks for a permit.
     pub fn permit(&mut self, now: u64, settings: &Settings) -> Answer {
         let trial_until = now.saturating_add(settings.trial.max(1));
+        let trials = self.0.trials();
         let trial = State::HalfOpen {
             trial_until: Some(trial_until),
+            trials,
         };
         // A stored moment further away than any that could be set now is from
         // another clock or other settings, and must not be waited for.
         let (next, admitted) = match self.0 {
             State::Closed { .. } => (self.0, true),
-            State::Open { until } if now >= until => (trial, true),
-            State::Open { until } => {
-                let until = until.min(now.saturating_add(settings.cooldown));
-                (State::Open { until }, false)
+            State::Open { until, .. } if now >= until => (trial, true),
+            State::Open { until, .. } => {
+                let until = until.min(now.saturating_add(settings.open_for(trials)));
+                (State::Open { until, trials }, false)
             }
             State::HalfOpen {
                 trial_until: Some(until),
+                ..
             } if now < until && until <= trial_until => (self.0, false),
             State::HalfOpen { .. } => (trial, true),
         };
@@ -156,28 +193,41 @@ impl Breaker {
 
     /// Notes what became of a call.
     pub fn on(&mut self, event: Event, now: u64, settings: &Settings) -> Option<Transition> {
-        let open = State::Open {
-            until: now.saturating_add(settings.cooldown),
+        let open = |trials: u32| State::Open {
+            until: now.saturating_add(settings.open_for(trials)),
+            trials,
         };
         let next = match (self.0, event) {
             (_, Event::Succeeded) => State::Closed { failures: 0 },
             (State::Closed { failures }, Event::Failed(_)) => {
                 let failures = failures.saturating_add(1);
                 if failures >= settings.max_failures {
-                    open
+                    open(0)
                 } else {
                     State::Closed { failures }
                 }
             }
-            (State::HalfOpen { trial_until }, Event::Failed(permit))
-                if trial_until.is_some() && trial_until == permit.trial_until =>
-            {
-                open
+            (
+                State::HalfOpen {
+                    trial_until,
+                    trials,
+                },
+                Event::Failed(permit),
+            ) if trial_until.is_some() && trial_until == permit.trial_until => {
+                open(trials.saturating_add(1).min(DOUBLINGS))
             }
-            (State::HalfOpen { trial_until }, Event::Withdrawn(permit))
-                if trial_until == permit.trial_until =>
-            {
-                State::HalfOpen { trial_until: None }
+            (
+                State::HalfOpen {
+                    trial_until,
+                    trials,
+                },
+                Event::Withdrawn(permit),
+            ) if trial_until == permit.trial_until => {
+                let trial_until = None;
+                State::HalfOpen {
+                    trial_until,
+                    trials,
+                }
             }
             (State::Closed { .. } | State::HalfOpen { .. }, Event::Withdrawn(_))
             | (State::HalfOpen { .. }, Event::Failed(_))

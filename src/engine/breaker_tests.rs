@@ -24,11 +24,25 @@ fn closed(failures: u32) -> State {
 }
 
 fn open(until: u64) -> State {
-    State::Open { until }
+    State::Open { until, trials: 0 }
+}
+
+fn open_again(until: u64, trials: u32) -> State {
+    State::Open { until, trials }
 }
 
 fn half_open(trial_until: Option<u64>) -> State {
-    State::HalfOpen { trial_until }
+    State::HalfOpen {
+        trial_until,
+        trials: 0,
+    }
+}
+
+fn half_open_again(trial_until: Option<u64>, trials: u32) -> State {
+    State::HalfOpen {
+        trial_until,
+        trials,
+    }
 }
 
 #[test]
@@ -49,7 +63,23 @@ fn an_outcome_moves_it_as_the_table_says() {
         (half_open(None), Failed(trial(12)), half_open(None)),
         (half_open(Some(12)), Failed(ORDINARY), half_open(Some(12))),
         (half_open(Some(12)), Failed(trial(8)), half_open(Some(12))),
-        (half_open(Some(12)), Failed(trial(12)), open(15)),
+        (half_open(Some(12)), Failed(trial(12)), open_again(20, 1)),
+        (
+            half_open_again(Some(12), 1),
+            Failed(trial(12)),
+            open_again(30, 2),
+        ),
+        (
+            half_open_again(Some(12), 6),
+            Failed(trial(12)),
+            open_again(330, 6),
+        ),
+        (half_open_again(Some(12), 6), Succeeded, closed(0)),
+        (
+            half_open_again(Some(12), 2),
+            Withdrawn(trial(12)),
+            half_open_again(None, 2),
+        ),
         (closed(2), Withdrawn(ORDINARY), closed(2)),
         (open(12), Withdrawn(trial(12)), open(12)),
         (
@@ -86,6 +116,13 @@ fn a_permit_is_given_as_the_table_says() {
         (half_open(Some(10)), half_open(Some(14)), Some(trial(14))),
         // From another clock.
         (open(1_000), open(15), None),
+        (open_again(40, 3), open_again(40, 3), None),
+        (open_again(1_000, 3), open_again(50, 3), None),
+        (
+            open_again(10, 3),
+            half_open_again(Some(14), 3),
+            Some(trial(14)),
+        ),
         (half_open(Some(99)), half_open(Some(14)), Some(trial(14))),
     ];
     for (before, after, permit) in rows {
@@ -113,7 +150,7 @@ fn failures_in_a_row_open_it_and_one_good_trial_closes_it() {
         tell(breaker.on(Event::Failed(permit.unwrap()), now, &SETTINGS));
     }
     assert!((2..7).all(|now| !breaker.admits(now, &SETTINGS)));
-    for (now, outcome) in [(7, None), (12, Some(Event::Succeeded))] {
+    for (now, outcome) in [(7, None), (17, Some(Event::Succeeded))] {
         let Answer { permit, transition } = breaker.permit(now, &SETTINGS);
         tell(transition);
         assert!(!breaker.admits(now, &SETTINGS), "one trial");
@@ -158,6 +195,8 @@ fn what_is_stored_is_what_is_read_and_what_is_unknown_is_closed() {
     }
     let stored = serde_json::to_value(Breaker(open(9))).unwrap();
     assert_eq!(stored, json!({"state": "open", "until": 9}));
+    let stored = serde_json::to_value(Breaker(open_again(9, 2))).unwrap();
+    assert_eq!(stored, json!({"state": "open", "until": 9, "trials": 2}));
     for unknown in [
         json!(null),
         json!(5),
@@ -217,7 +256,7 @@ fn state() -> impl Strategy<Value = State> {
 
 proptest! {
     #[test]
-    fn it_never_has_two_trials_at_once_and_is_never_open_longer_than_the_cooldown(
+    fn it_never_has_two_trials_at_once_and_is_never_open_longer_than_the_longest_cooldown(
         acts in vec((act(), 0u64..4), 0..80),
         settings in settings(),
     ) {
@@ -236,7 +275,7 @@ proptest! {
                     let before = breaker.phase();
                     let answer = breaker.permit(now, &settings);
                     if answer.permit.is_none() {
-                        prop_assert!(waited.is_some() || now < last_failure + settings.cooldown);
+                        prop_assert!(waited.is_some() || now < last_failure + settings.cooldown * 64);
                     } else if before != Phase::Closed {
                         prop_assert!(waited.is_none(), "{:?}", breaker);
                         waited = answer.permit.map(|permit| (permit, now + settings.trial.max(1)));

@@ -12,6 +12,12 @@
 //! Placement depends on nothing but the body, the overlay and two facts kept
 //! with the plan, so that the same request sent again is marked the same.
 
+mod kept;
+mod lifetime;
+
+pub use kept::{Held, Stable};
+pub use lifetime::Lifetime;
+
 use super::conversation::Conversation;
 use super::overlay::{Change, Overlay};
 use crate::wire::body::{Block, Body, Kind, Mark, Message};
@@ -23,50 +29,8 @@ pub const MOST: usize = 4;
 /// A turn that adds more positions than this gets a mark in its middle: two
 /// less than the API looks back, for what it may count that we do not.
 const LOOK_BACK: usize = 18;
-/// How a mark begins, and what makes it live longer.
-const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
-const LONG_MARK: &str = r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
-
-/// The longest mark that is read; a real one has some forty bytes.
-const READ: usize = 256;
-
 /// A mark that is none, spelled out.
 const NONE: &[u8] = b"null";
-
-/// How long the API keeps what a mark ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lifetime {
-    /// Five minutes.
-    Short,
-    /// An hour.
-    Long,
-}
-
-impl Lifetime {
-    fn of(mark: &[u8]) -> Self {
-        // A mark is tiny, and its lifetime one of two words. What is not tiny is
-        // none, and as a tree it would cost thirty times its size.
-        let long = mark.len() <= READ
-            && serde_json::from_slice::<serde_json::Value>(mark)
-                .is_ok_and(|mark| mark.get("ttl").and_then(|ttl| ttl.as_str()) == Some("1h"));
-        if long { Self::Long } else { Self::Short }
-    }
-
-    fn mark(self) -> &'static str {
-        match self {
-            Self::Short => MARK,
-            Self::Long => LONG_MARK,
-        }
-    }
-
-    /// In seconds.
-    pub fn seconds(self) -> u64 {
-        match self {
-            Self::Short => 300,
-            Self::Long => 3_600,
-        }
-    }
-}
 
 /// A block of the client's history: message and block.
 pub type Place = (usize, usize);
@@ -79,6 +43,8 @@ pub struct Basis {
     /// Where the request before had its last mark; on the first request with its
     /// overlay, where the cache can still be read up to.
     pub previous: Option<Place>,
+    /// Where the part of the view ends that later passes leave as it is.
+    pub stable: Option<Stable>,
 }
 
 /// Where marks go.
@@ -90,6 +56,9 @@ pub struct Placement {
     pub changes: Vec<Splice>,
     /// Where the last mark of the view stands.
     pub last: Option<Place>,
+    /// Where ours stands, if there is one; the end of the segments is behind the
+    /// last message that they hide.
+    pub ours: Option<Place>,
     /// The longest lifetime in use; none if the client has no messages cached,
     /// which then cost the same whether they were sent before or not.
     pub lifetime: Option<Lifetime>,
@@ -197,11 +166,15 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
         segment: "",
         changes: moved(&shown),
         last,
+        ours: None,
         lifetime: all.iter().copied().max().filter(|_| in_use),
     };
-    let Some(wanted) = wanted(conversation, overlay, basis, last) else {
+    let needed = needed(conversation, overlay, basis, last);
+    let lasting = || lasting(conversation, overlay, basis);
+    let Some(wanted) = needed.or_else(lasting) else {
         return placement;
     };
+    let needed = needed.is_some();
     if all.is_empty() {
         return placement;
     }
@@ -215,6 +188,9 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
     let Some(lifetime) = lifetime else {
         return placement;
     };
+    if used >= MOST && !needed {
+        return placement;
+    }
     let mut changes = placement.changes.clone();
     if used >= MOST {
         // The earlier mark of two in messages gives way.
@@ -227,12 +203,17 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
         }
     }
     match wanted {
-        Wanted::Segment => placement.segment = lifetime.mark(),
+        Wanted::Segment => {
+            placement.segment = lifetime.mark();
+            let hidden = (overlay.cut as usize).checked_sub(1);
+            placement.ours = hidden.map(|last| (last, usize::MAX));
+        }
         Wanted::Block(place) => {
             let Some(marked) = mark_block(conversation, place, lifetime) else {
                 return placement;
             };
             changes.extend(marked);
+            placement.ours = Some(place);
         }
     }
     Placement {
@@ -247,15 +228,32 @@ enum Wanted {
     Block(Place),
 }
 
-/// Where a mark of ours would help.
-fn wanted(
+/// Where a mark of ours keeps the stable part of the view in the cache: without
+/// it the entry would die while the session goes on, and the next pass would
+/// write that part once more.
+fn lasting(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -> Option<Wanted> {
+    match basis.stable.filter(|_| !basis.swap)? {
+        Stable::Segments => overlay.hides().then_some(Wanted::Segment),
+        Stable::Block(message, block) => {
+            let place = (message, block);
+            let place = Some(place).filter(|place| overlay.shows(place.0))?;
+            let place = eligible_up_to(conversation, overlay, place)?;
+            unmarked(conversation, place).then_some(Wanted::Block(place))
+        }
+    }
+}
+
+/// Where a mark of ours is needed to read what is cached.
+fn needed(
     conversation: &Conversation<'_>,
     overlay: &Overlay,
     basis: Basis,
     last: Option<Place>,
 ) -> Option<Wanted> {
     if basis.swap {
-        if overlay.hides() {
+        // What is cached behind the segments is read from there.
+        let behind = |place: &Place| place.0 >= overlay.cut as usize;
+        if overlay.hides() && !basis.previous.is_some_and(|place| behind(&place)) {
             return Some(Wanted::Segment);
         }
         let living = basis.previous.filter(|place| overlay.shows(place.0));

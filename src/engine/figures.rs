@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::breaker::Breaker;
-use super::cache_marks::Basis;
+use super::cache_marks::{Basis, Held, Stable};
 use super::ids::{ChainHash, OverlayId};
 use super::measure::{Anchor, Base, Raw, Size};
 use super::passed::Passed;
@@ -23,6 +23,7 @@ const VERSION: u32 = 1;
 /// A mark's figures.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Figures {
     version: u32,
     /// This was the first request with its overlay.
@@ -31,6 +32,18 @@ pub struct Figures {
     pub previous: Option<(usize, usize)>,
     /// Where this one had its last.
     pub marked: Option<(usize, usize)>,
+    /// Where a mark of ours stood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours: Option<(usize, usize)>,
+    /// Where the part of the view ends that later passes leave as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stable: Option<Stable>,
+    /// A place that is kept in the cache for a summary up to there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+    /// Where recent requests ended, for the next such place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<Held>,
     /// From where the cache can still be read.
     pub trail: Trail,
     /// Upstream is asked to drop thinking that does not fit.
@@ -86,6 +99,9 @@ pub struct Figures {
     /// here, in these words, which may be none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wished: Option<String>,
+    /// The model of this request has never had the conversation before.
+    #[serde(skip)]
+    pub new_model: bool,
     /// The overlays that other models have in this lineage; empty: none.
     pub others: BTreeMap<String, String>,
     /// The other models for which upstream is asked to drop thinking.
@@ -187,11 +203,25 @@ impl Figures {
         serde_json::to_vec(&figures).unwrap_or_default()
     }
 
+    /// No place is kept for a summary.
+    pub fn hold_no_place(&mut self) {
+        self.held = None;
+        self.ends.clear();
+    }
+
+    /// No place is kept in the cache by a mark of ours.
+    pub fn keep_no_place(&mut self) {
+        self.hold_no_place();
+        self.stable = None;
+        self.ours = None;
+    }
+
     /// What the placement of cache marks goes by.
     pub fn basis(&self) -> Basis {
         Basis {
             swap: self.swap,
             previous: self.previous,
+            stable: self.held.map(Held::place).or(self.stable),
         }
     }
 

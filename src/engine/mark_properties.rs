@@ -56,7 +56,11 @@ proptest! {
         let previous = (!swap).then_some(previous);
         let recipe = Recipe {
             overlay: Some(&overlay),
-            marks: Some(Basis { swap, previous }),
+            marks: Some(Basis {
+                swap,
+                previous,
+                stable: None,
+            }),
             drop_block: false,
             without_client_clear: false,
         };
@@ -101,6 +105,7 @@ fn a_mark_that_is_null_is_none() {
         marks: Some(Basis {
             swap: true,
             previous: None,
+            stable: None,
         }),
         drop_block: false,
         without_client_clear: false,
@@ -134,6 +139,7 @@ fn a_mark_of_the_clients_on_an_empty_text_stays_its_own_affair() {
                 marks: Some(Basis {
                     swap,
                     previous: Some((at, 0)),
+                    stable: None,
                 }),
                 drop_block: false,
                 without_client_clear: false,

@@ -27,6 +27,7 @@ pub mod legal;
 #[cfg(test)]
 mod mark_properties;
 pub mod measure;
+pub mod money;
 pub mod native;
 pub mod notice;
 pub mod numerals;

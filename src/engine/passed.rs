@@ -18,6 +18,12 @@ pub struct Passed {
     pub before_tokens: u64,
     /// Tokens of the view after it, about.
     pub after_tokens: u64,
+    /// Tokens that its request was expected to write into the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_writes: Option<u64>,
+    /// Tokens that it did not read from there, as upstream said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes: Option<u64>,
 }
 
 /// One of the things it did.
@@ -34,6 +40,11 @@ impl Passed {
     /// Something oversized has arrived, and was trimmed before it was ever sent.
     pub const ARRIVAL: &str = "arrival";
 
+    /// Whether it is only that, which is not counted as a pass.
+    pub fn is_on_arrival(&self) -> bool {
+        self.trigger == Self::ARRIVAL
+    }
+
     /// From the labels of the metrics.
     pub fn new(
         trigger: &str,
@@ -49,6 +60,13 @@ impl Passed {
             kinds: kinds.into_iter().map(did).collect(),
             before_tokens,
             after_tokens,
+            expected_writes: None,
+            writes: None,
         }
+    }
+
+    /// What was expected to be written, and what was.
+    pub fn writes(&self) -> Option<(u64, u64)> {
+        self.expected_writes.zip(self.writes)
     }
 }

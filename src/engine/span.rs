@@ -12,6 +12,7 @@ use std::ops::Range;
 use super::conversation::Conversation;
 use super::overlay::{Origin, Overlay};
 use super::split::{self, Split};
+use super::weigh::Weights;
 
 /// Fewer messages, or fewer tokens, than this are not worth a summary.
 const MESSAGES: usize = 4;
@@ -29,9 +30,8 @@ const ENDS: (usize, usize) = (48, 16);
 pub struct Look<'a> {
     /// Tokens of each message as it is shown.
     pub weights: &'a [u64],
-    /// Tokens that segments and messages may come to; none: nothing more has to
-    /// be hidden.
-    pub room: Option<u64>,
+    /// How much has to be hidden.
+    pub room: Room,
     /// How much of the newest part stays.
     pub split: &'a Split,
     /// Thinking is switched on the older way.
@@ -40,6 +40,19 @@ pub struct Look<'a> {
     pub max_segments: usize,
     /// Tokens of the user's words that a view may pin.
     pub user_tokens: u64,
+}
+
+/// How much a summary has to hide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// Nothing more.
+    Enough,
+    /// Segments and messages may come to so many tokens.
+    Within(u64),
+    /// Everything but so many tokens of the newest messages.
+    Keep(u64),
+    /// Everything before this message.
+    Before(usize),
 }
 
 /// A span that wants a summary.
@@ -85,9 +98,14 @@ pub fn wanted(
     };
     let points = conversation.cut_points(look.manual_thinking);
     let latest = split::latest(conversation, look.weights, &points, look.split);
-    let to = look
-        .room
-        .and_then(|room| filled(&points, look.weights, head, hidden, room, latest));
+    let to = match look.room {
+        Room::Enough => None,
+        Room::Within(room) => filled(&points, look.weights, head, hidden, room, latest),
+        Room::Keep(keep) => kept(&points, look.weights, hidden, keep, latest),
+        Room::Before(end) => {
+            Some(end).filter(|end| points.contains(end) && *end > hidden && Some(*end) <= latest)
+        }
+    };
     let to = to.unwrap_or(hidden);
     let weight = |to: usize| look.weights.get(hidden..to).map_or(0, |w| w.iter().sum());
     let whole: u64 = weight(to);
@@ -122,6 +140,20 @@ pub(super) fn filled(
     let room = room.saturating_sub(kept);
     let room = room.saturating_sub(SEGMENT.min(room / 4));
     split::cut(points, weights, hidden, room, latest)
+}
+
+/// The latest cut that leaves so many tokens of the newest messages as they are.
+fn kept(
+    points: &[usize],
+    weights: &[u64],
+    hidden: usize,
+    keep: u64,
+    latest: Option<usize>,
+) -> Option<usize> {
+    let behind = Weights::behind(weights);
+    let stays = |point: &&usize| behind.get(**point).is_some_and(|tail| *tail >= keep);
+    let may = |point: &&usize| **point > hidden && Some(**point) <= latest;
+    points.iter().rev().filter(may).find(stays).copied()
 }
 
 /// How a finished summary stands to what is hidden by now, which may be more
@@ -169,7 +201,7 @@ mod tests {
     fn look<'a>(weights: &'a [u64], room: Option<u64>, split: &'a Split) -> Look<'a> {
         Look {
             weights,
-            room,
+            room: room.map_or(Room::Enough, Room::Within),
             split,
             manual_thinking: false,
             max_segments: 3,
@@ -265,6 +297,26 @@ mod tests {
             let overlay = overlay(segments);
             assert_eq!(heals(&overlay, 1, &span), expected, "{overlay:?} {span:?}");
         }
+    }
+
+    #[test]
+    fn a_place_that_is_given_is_taken_if_it_can_be() {
+        let bytes = history(20);
+        let body = Body::split(&bytes).unwrap();
+        let conversation = Conversation::new(&bytes, &body);
+        let weights = vec![1_000; conversation.len()];
+        let split = Split::default();
+        let before = |end: usize| {
+            let look = Look {
+                room: Room::Before(end),
+                ..look(&weights, None, &split)
+            };
+            let wanted = wanted(&conversation, &overlay(vec![]), &look);
+            wanted.map(|wanted| wanted.span)
+        };
+        assert_eq!(before(21), Some(1..21));
+        assert_eq!(before(22), None, "between a call and its result");
+        assert_eq!(before(41), None, "nothing would be left");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! other: results that were spared are trimmed, then old messages are hidden,
 //! and past everything else even the newest results are trimmed.
 
+mod ages;
 mod batches;
 mod closing;
 mod last_resort;
@@ -16,11 +17,13 @@ pub use batches::Batches;
 pub use closing::Close;
 pub use settings::{Clears, Inputs, Settings, Trims};
 
+use ages::{newest, replies};
+
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
 use super::ids::{ChainHash, Reference};
 use super::overlay::{Change, Overlay};
-use super::policy::{Item, Offer};
+use super::policy::{Item, Need, Offer};
 use super::recall::reference::reference_at;
 use super::recall::telling::Telling;
 use super::reduce::{Draft, Orders, Replacement, reduce};
@@ -43,6 +46,8 @@ pub struct Survey<'a> {
     settings: &'a Settings,
     candidates: Vec<Candidate>,
     weights: Weights,
+    /// Replies from each message on.
+    replies: Vec<u32>,
 }
 
 impl<'a> Survey<'a> {
@@ -86,7 +91,15 @@ impl<'a> Survey<'a> {
             };
             candidates(conversation, current, &choice)
         });
-        candidates.retain(|candidate| weights.block(candidate.result) > STUB_TOKENS);
+        let clears = settings.clears.as_ref();
+        let small = clears.map_or(0, |clears| clears.small).max(STUB_TOKENS);
+        let kept = newest(
+            &weights.messages,
+            clears.map_or(0, |clears| clears.keep_tokens),
+        );
+        candidates.retain(|candidate| {
+            candidate.result.0 < kept && weights.block(candidate.result) > small
+        });
         Self {
             conversation,
             current,
@@ -94,6 +107,7 @@ impl<'a> Survey<'a> {
             settings,
             candidates,
             weights,
+            replies: replies(conversation),
         }
     }
 
@@ -114,6 +128,10 @@ impl<'a> Survey<'a> {
                 frees: result + input,
                 useless: candidate.reason < Reason::Old,
                 images: pictures(self.conversation, candidate.result),
+                need: Need {
+                    hazard: candidate.hazard,
+                    age: self.requests_since(candidate.result.0),
+                },
             }
         };
         let in_loop = self.conversation.is_in_tool_loop();
@@ -129,6 +147,8 @@ impl<'a> Survey<'a> {
             thinking,
             images: self.weights.images,
             closing: self.closing(&messages),
+            closable: self.closable(&messages),
+            segments: self.segments(),
             ..Offer::default()
         }
     }
@@ -142,6 +162,12 @@ impl<'a> Survey<'a> {
             }
         }
         messages
+    }
+
+    /// Requests that have followed a message: one for each reply.
+    fn requests_since(&self, message: usize) -> u32 {
+        let later = self.replies.get(message).copied().unwrap_or(0);
+        self.replies.first().copied().unwrap_or(0).min(later)
     }
 
     /// Tokens that could go without hiding anything.

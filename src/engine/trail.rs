@@ -43,6 +43,18 @@ impl Trail {
         }
     }
 
+    /// A request goes out that keeps an entry alive besides the newest.
+    pub fn keeps(&mut self, place: Option<Place>, now: i64) {
+        let Some((message, block)) = place.map(|(message, block)| (count(message), count(block)))
+        else {
+            return;
+        };
+        let place = (message, block);
+        self.0.retain(|entry| (entry.0, entry.1) != place);
+        let at = self.0.partition_point(|entry| (entry.0, entry.1) < place);
+        self.0.insert(at, Entry(message, block, now));
+    }
+
     /// The view changes from a message on: what ends there is of another one.
     pub fn breaks_at(&mut self, message: usize) {
         self.0.retain(|entry| (entry.0 as usize) < message);

@@ -50,6 +50,8 @@ pub struct View {
     pub added_native: bool,
     /// Where the last cache mark stands.
     pub marked: Option<Place>,
+    /// Where a mark of ours stands.
+    pub ours: Option<Place>,
     /// How long the client's cache lives.
     pub lifetime: Option<Lifetime>,
 }
@@ -74,12 +76,14 @@ impl View {
     ) -> Result<Self, NoView> {
         let none = Overlay::default();
         let overlay = recipe.overlay.unwrap_or(&none);
-        let basis = recipe.marks.filter(|_| !overlay.is_empty());
+        let is_ours = |basis: &Basis| !overlay.is_empty() || basis.stable.is_some();
+        let basis = recipe.marks.filter(is_ours);
         let placement = cache_marks::place(conversation, overlay, basis.unwrap_or_default());
         let Placement {
             segment,
             changes: marks,
             last,
+            ours,
             lifetime,
         } = placement;
         let added_marks = basis.is_some() && (!segment.is_empty() || !marks.is_empty());
@@ -106,6 +110,7 @@ impl View {
             added_drop,
             added_native: overlay.native.is_some(),
             marked: last,
+            ours: ours.filter(|_| added_marks),
             lifetime,
         })
     }
@@ -119,6 +124,7 @@ impl View {
             added_drop: false,
             added_native: false,
             marked: None,
+            ours: None,
             lifetime: None,
         }
     }

@@ -1,9 +1,15 @@
 //! The metrics of passes: what they did, what they saved, what they cost.
 
-use prometheus::{GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
+use std::sync::{Mutex, PoisonError};
+
+use prometheus::{
+    CounterVec, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
+};
 
 use super::labels::{self, CAUSES, KINDS, OUTCOMES, PREDICTIONS, TRIGGERS};
 use super::views::{counter, histogram};
+use crate::engine::money::Money;
+use crate::engine::policy::Pico;
 use crate::wire::reply::Usage;
 
 /// Shares of a whole.
@@ -11,15 +17,26 @@ const SHARE_BUCKETS: &[f64] = &[
     0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0,
 ];
 
+/// What was over what was expected.
+const RATIO_BUCKETS: &[f64] = &[
+    0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0, 8.0,
+];
+
 /// What is counted about passes.
 pub struct PassMetrics {
+    passes: IntCounterVec,
     compactions: IntCounterVec,
     removed: IntCounterVec,
     ratio: HistogramVec,
     prefix_breaks: IntCounterVec,
     cold_predictions: IntCounterVec,
     cache_read: Histogram,
+    reckoning: Histogram,
     saved: GaugeVec,
+    spent: CounterVec,
+    without: CounterVec,
+    /// The sum over all models; none while no request had a known price.
+    paid: Mutex<Option<Money>>,
     thrash: IntCounter,
     rereads: IntCounter,
 }
@@ -28,9 +45,14 @@ impl PassMetrics {
     /// Registers every one.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let metrics = Self {
+            passes: counter(
+                "passes_total",
+                "Passes, each counted once, by what started them and how they ended.",
+                &["trigger", "outcome"],
+            )?,
             compactions: counter(
                 "compactions_total",
-                "Passes, by what they did, what started them and how they ended.",
+                "What passes did, by kind, what started them and how they ended; a pass that did two things counts in both kinds.",
                 &["kind", "trigger", "outcome"],
             )?,
             removed: counter(
@@ -61,6 +83,11 @@ impl PassMetrics {
                 "Share of a prompt's tokens that was read from the cache.",
                 SHARE_BUCKETS,
             ))?,
+            reckoning: Histogram::with_opts(histogram(
+                "pass_reckoning_ratio",
+                "Tokens that the request of a pass did not read from the cache, over what was expected.",
+                RATIO_BUCKETS,
+            ))?,
             saved: GaugeVec::new(
                 Opts::new(
                     "saved_usd",
@@ -68,6 +95,21 @@ impl PassMetrics {
                 ),
                 &["model"],
             )?,
+            spent: CounterVec::new(
+                Opts::new(
+                    "spent_usd_total",
+                    "Dollars spent upstream, summaries included, by what upstream reported and the price table.",
+                ),
+                &["model"],
+            )?,
+            without: CounterVec::new(
+                Opts::new(
+                    "without_usd_total",
+                    "Dollars that the same requests would have cost without any pass.",
+                ),
+                &["model"],
+            )?,
+            paid: Mutex::default(),
             thrash: IntCounter::new(
                 "thrash_total",
                 "Conversations in which passes were refilled at once and stopped.",
@@ -77,15 +119,20 @@ impl PassMetrics {
                 "Things the agent fetched again after a pass had removed them.",
             )?,
         };
+        registry.register(Box::new(metrics.passes.clone()))?;
         registry.register(Box::new(metrics.compactions.clone()))?;
         registry.register(Box::new(metrics.removed.clone()))?;
         registry.register(Box::new(metrics.ratio.clone()))?;
         registry.register(Box::new(metrics.prefix_breaks.clone()))?;
         registry.register(Box::new(metrics.cold_predictions.clone()))?;
         registry.register(Box::new(metrics.cache_read.clone()))?;
+        registry.register(Box::new(metrics.reckoning.clone()))?;
         registry.register(Box::new(metrics.saved.clone()))?;
+        registry.register(Box::new(metrics.spent.clone()))?;
+        registry.register(Box::new(metrics.without.clone()))?;
         registry.register(Box::new(metrics.thrash.clone()))?;
         registry.register(Box::new(metrics.rereads.clone()))?;
+        labels::begin(&metrics.passes, &[TRIGGERS, OUTCOMES]);
         labels::begin(&metrics.compactions, &[KINDS, TRIGGERS, OUTCOMES]);
         labels::begin(&metrics.removed, &[KINDS]);
         labels::begin(&metrics.ratio, &[KINDS]);
@@ -97,7 +144,13 @@ impl PassMetrics {
 
 /// Labels are words of this program, never of a user.
 impl super::Metrics {
-    /// Counts a pass.
+    /// Counts a pass, once.
+    pub fn pass(&self, trigger: &'static str, outcome: &'static str) {
+        let labels = [trigger, outcome];
+        self.passes.passes.with_label_values(&labels).inc();
+    }
+
+    /// Counts one of the things that a pass did.
     pub fn compaction(&self, kind: &'static str, trigger: &'static str, outcome: &'static str) {
         let labels = [kind, trigger, outcome];
         self.passes.compactions.with_label_values(&labels).inc();
@@ -134,14 +187,30 @@ impl super::Metrics {
         }
     }
 
-    /// Adds to what was saved, in pico-dollars.
-    pub fn saved(&self, model: &str, pico: i128) {
-        #[allow(
-            clippy::cast_precision_loss,
-            reason = "a gauge of dollars needs no more"
-        )]
-        let dollars = pico as f64 / 1e12;
-        self.passes.saved.with_label_values(&[model]).add(dollars);
+    /// Records what the request of a pass wrote, over what was expected.
+    pub fn pass_wrote(&self, writes: u64, expected: u64) {
+        self.passes.reckoning.observe(share(writes, expected));
+    }
+
+    /// Counts what was paid, and what would have been without Longhaul.
+    pub fn paid(&self, model: &str, money: Money) {
+        let (model, metrics) = ([model], &self.passes);
+        let (spent, without) = (dollars(money.spent), dollars(money.without));
+        // A counter takes nothing below zero.
+        let spent_total = metrics.spent.with_label_values(&model);
+        spent_total.inc_by(spent.max(0.0));
+        let without_total = metrics.without.with_label_values(&model);
+        without_total.inc_by(without.max(0.0));
+        let saved = metrics.saved.with_label_values(&model);
+        saved.add(dollars(money.saved()));
+        let mut paid = metrics.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        *paid = Some(paid.unwrap_or_default().plus(money));
+    }
+
+    /// What this process has paid so far; `None` if no price was known.
+    pub fn paid_so_far(&self) -> Option<Money> {
+        let paid = self.passes.paid.lock();
+        *paid.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a conversation in which passes do not last.
@@ -153,6 +222,11 @@ impl super::Metrics {
     pub fn rereads(&self, count: usize) {
         self.passes.rereads.inc_by(count as u64);
     }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a sum of dollars needs no more")]
+fn dollars(pico: Pico) -> f64 {
+    pico as f64 / 1e12
 }
 
 /// A part of a whole; of nothing it is all.

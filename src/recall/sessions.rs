@@ -9,6 +9,7 @@ use super::{Recall, Trouble};
 use crate::engine::facts::FactKind;
 use crate::engine::figures::Figures;
 use crate::engine::ids::{LineageId, OverlayId};
+use crate::engine::money::{Money, in_dollars};
 use crate::engine::overlay::Overlay;
 use crate::engine::passed::Passed;
 use crate::engine::recall::entry::EntryKind;
@@ -49,8 +50,13 @@ pub struct Session {
     pub stubs: usize,
     /// Passes so far.
     pub passes: u32,
-    /// Dollars that passes saved, net; may be negative.
-    pub saved_usd: f64,
+    /// Dollars that were spent on it, summaries included; these three are none if
+    /// a model of it has no known price.
+    pub spent_usd: Option<f64>,
+    /// Dollars that it would have cost without any pass.
+    pub without_usd: Option<f64>,
+    /// Dollars that passes saved, net: the difference. May be negative.
+    pub saved_usd: Option<f64>,
     /// The breaker: `closed`, `open` or `half_open`.
     pub breaker: &'static str,
     /// Passes do not last.
@@ -206,6 +212,7 @@ impl Recall {
         };
         let (segments, stubs) = self.shape(newest.overlay).await?;
         let (original, sent) = sizes(&figures);
+        let money = money(&figures);
         Ok(Session {
             id: newest.lineage.to_string(),
             label: branch.and_then(|branch| branch.label),
@@ -219,7 +226,9 @@ impl Recall {
             segments,
             stubs,
             passes: figures.course.passes,
-            saved_usd: dollars(figures.course.saved()),
+            spent_usd: money.map(|money| in_dollars(money.spent)),
+            without_usd: money.map(|money| in_dollars(money.without)),
+            saved_usd: money.map(|money| in_dollars(money.saved())),
             breaker: figures.breaker.phase().label(),
             thrashing: figures.course.thrashing,
             marks,
@@ -271,7 +280,11 @@ fn sizes(figures: &Figures) -> (Option<u64>, Option<u64>) {
     (figures.prompt.map(original), figures.prompt)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "dollars are for people")]
-fn dollars(pico: crate::engine::policy::Pico) -> f64 {
-    (pico / 1_000_000) as f64 / 1e6
+/// What was paid, where all of it was at known prices.
+fn money(figures: &Figures) -> Option<Money> {
+    let (spent, without) = figures.course.totals();
+    figures
+        .course
+        .is_priced()
+        .then_some(Money { spent, without })
 }

@@ -7,12 +7,16 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
+
 use super::conditions::Conditions;
 use super::figures::{Figures, Outcome};
-use super::play::{PlayError, Run, Seen, Stage, Way};
-use super::session::Session;
+use super::hindsight::{Means, STUB, Sent, WORTH_CLEARING, hindsight};
+use super::play::{PlayError, Played, Run, Seen, Stage, Way};
+use super::recording::{NotPlayed, kind};
+use super::session::{Session, Step};
 use super::settings::{BadSettings, Set, Settings};
-use crate::sim::models;
+use crate::sim::models::{self, Model};
 use crate::sim::tokens::Counter;
 
 /// What is played.
@@ -34,6 +38,8 @@ pub struct Told {
     pub messages: usize,
     /// Its turns.
     pub turns: usize,
+    /// Requests of the recording that were not played.
+    pub not_played: Vec<NotPlayed>,
     /// Without the proxy.
     pub alone: (Figures, Run),
     /// With the proxy: as it is configured, then each variation.
@@ -112,15 +118,32 @@ impl Plan {
         })?;
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(place, _)| *place);
-        Ok(self.told(done))
+        Ok(self.told(done, &counter)?)
     }
 
-    fn told(&self, done: Vec<((usize, usize), Run)>) -> Vec<Told> {
+    /// The means that each run with the proxy had.
+    fn means(&self, model: &'static Model) -> Result<Vec<Means>, BadSettings> {
+        let nowhere = ([127, 0, 0, 1], 1).into();
+        let configured = Vec::new();
+        let sets = std::iter::once(&configured).chain(&self.variations);
+        sets.map(|set| {
+            let config = self.settings.confined(set, nowhere)?;
+            Ok(Means::configured(model, &config))
+        })
+        .collect()
+    }
+
+    fn told(
+        &self,
+        done: Vec<((usize, usize), Run)>,
+        counter: &Counter,
+    ) -> Result<Vec<Told>, BadSettings> {
         let mut done = done.into_iter().peekable();
         let mut told = Vec::new();
         let Some(model) = models::find(&self.settings.model) else {
-            return told;
+            return Ok(told);
         };
+        let means = self.means(model)?;
         let window = self.settings.window;
         for (at, session) in self.sessions.iter().enumerate() {
             let mut runs = Vec::new();
@@ -131,18 +154,48 @@ impl Plan {
             let Some(alone) = runs.next() else {
                 continue;
             };
-            let with = runs.map(|run| {
-                let outcome = Outcome::of(session, &alone, &run, window, model);
+            let pairs = alone.played.iter().zip(&session.steps);
+            let sent: Vec<Sent> = pairs
+                .map(|(played, step)| sent(played, step, counter))
+                .collect();
+            let with = runs.zip(&means).map(|(run, means)| {
+                let mut outcome = Outcome::of(session, &alone, &run, window, model);
+                let compared = sent.get(..outcome.compared.requests).unwrap_or(&[]);
+                outcome.hindsight = hindsight(compared, means);
                 (outcome, run)
             });
             told.push(Told {
                 name: session.name.clone(),
                 messages: session.messages(),
                 turns: session.turns(),
+                not_played: session.not_played.clone(),
                 with: with.collect(),
                 alone: (Figures::of(&alone, session, window), alone),
             });
         }
-        told
+        Ok(told)
+    }
+}
+
+/// A request without the proxy, as [`hindsight`] wants it.
+fn sent(played: &Played, step: &Step, counter: &Counter) -> Sent {
+    let blocks = step.asked.get("content").and_then(Value::as_array);
+    let blocks = blocks.into_iter().flatten();
+    let sizes: Vec<(bool, u64)> = blocks
+        .filter_map(|block| {
+            Some((
+                kind(block) == "tool_result",
+                counter.block(block.as_object()?),
+            ))
+        })
+        .collect();
+    let large = sizes
+        .iter()
+        .filter(|(is_result, tokens)| *is_result && *tokens >= WORTH_CLEARING);
+    Sent {
+        fresh: played.fresh,
+        tokens: played.tokens,
+        asked: sizes.iter().map(|(_, tokens)| tokens).sum(),
+        clearable: large.map(|(_, tokens)| tokens - STUB).sum(),
     }
 }

@@ -123,6 +123,39 @@ impl Compared {
     }
 }
 
+/// Where a session would have ended at the worst moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorstCut {
+    /// The session.
+    pub session: String,
+    /// Its last request, counted from one.
+    pub request: usize,
+    /// What had been paid with the proxy by then, as a share of what had been
+    /// paid without.
+    pub share: f64,
+}
+
+impl WorstCut {
+    fn of(session: &Session, alone: &Run, with: &Run) -> Option<Self> {
+        let pairs = alone.played.iter().zip(&with.played);
+        let sums = pairs.scan((0.0, 0.0), |sum, (alone, with)| {
+            *sum = (sum.0 + alone.dollars, sum.1 + with.spent);
+            Some(*sum)
+        });
+        let cuts = sums.zip(1..).filter(|((without, _), _)| *without > 0.0);
+        let cuts = cuts.map(|((without, with), request)| (with / without, request));
+        // Of equal ones the first.
+        let worse =
+            |one: (f64, usize), other: (f64, usize)| if other.0 > one.0 { other } else { one };
+        let (share, request) = cuts.reduce(worse)?;
+        Some(Self {
+            session: session.name.clone(),
+            request,
+            share,
+        })
+    }
+}
+
 /// The share of prompts that was read from the cache.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub fn cache_read_share(tokens: &Tokens) -> f64 {
@@ -142,8 +175,21 @@ pub struct Outcome {
     pub summarized: BTreeMap<String, (usize, Tokens)>,
     /// The requests that both runs came to.
     pub compared: Compared,
+    /// Dollars that those requests would have cost with the same means and
+    /// knowledge of all of them.
+    pub hindsight: f64,
+    /// The worst request to end with; of many sessions, the worst of all.
+    pub worst_cut: Option<WorstCut>,
+    /// How many passes were foretold, and of how many the tokens that they wrote
+    /// came within a tenth of that.
+    pub foretold: (usize, usize),
     /// What signals are told from.
     pub sums: Sums,
+}
+
+/// Whether what was written is within a tenth of what was expected.
+fn is_near((expected, wrote): (u64, u64)) -> bool {
+    wrote.abs_diff(expected) * 10 <= expected
 }
 
 impl Outcome {
@@ -158,11 +204,15 @@ impl Outcome {
             summarizer: 0.0,
             summarized: BTreeMap::new(),
             compared: Compared::default(),
+            hindsight: 0.0,
+            worst_cut: None,
+            foretold: (0, 0),
             sums: Sums::default(),
         }
     }
 
-    /// What became of a session that was played both ways.
+    /// What became of a session that was played both ways; what it would have
+    /// cost at best is for the caller to say.
     pub fn of(session: &Session, alone: &Run, with: &Run, window: u64, model: &Model) -> Self {
         let mut compactions = BTreeMap::new();
         for kind in with.played.iter().flat_map(|played| &played.pass) {
@@ -180,6 +230,12 @@ impl Outcome {
             summarizer,
             summarized: by_model,
             compared: Compared::of(alone, with),
+            hindsight: 0.0,
+            worst_cut: WorstCut::of(session, alone, with),
+            foretold: (
+                with.writes.len(),
+                with.writes.iter().filter(|it| is_near(**it)).count(),
+            ),
             sums: Sums::of(alone, with, model),
         }
     }
@@ -193,7 +249,15 @@ impl Outcome {
         for (model, more) in &other.summarized {
             add(&mut self.summarized, model, *more);
         }
+        let cuts = [&self.worst_cut, &other.worst_cut].into_iter().flatten();
+        let worst = cuts.max_by(|one, other| one.share.total_cmp(&other.share));
         Self {
+            worst_cut: worst.cloned(),
+            hindsight: self.hindsight + other.hindsight,
+            foretold: (
+                self.foretold.0 + other.foretold.0,
+                self.foretold.1 + other.foretold.1,
+            ),
             with: self.with.plus(&other.with),
             compactions: self.compactions,
             summarizer: self.summarizer + other.summarizer,
@@ -207,10 +271,74 @@ impl Outcome {
     pub fn signals(&self) -> Signals {
         self.sums.signals()
     }
+
+    /// By how much was paid more than with knowledge of everything, as a share.
+    pub fn regret(&self) -> Option<f64> {
+        (self.hindsight > 0.0).then(|| self.compared.dollars.1 / self.hindsight - 1.0)
+    }
 }
 
 /// Adds requests and tokens to those of a model.
 fn add(to: &mut BTreeMap<String, (usize, Tokens)>, model: &str, more: (usize, Tokens)) {
     let sum = to.entry(model.to_owned()).or_default();
     *sum = (sum.0 + more.0, sum.1.plus(more.1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(costs: &[f64]) -> Run {
+        let played = costs.iter().map(|spent| Played {
+            spent: *spent,
+            dollars: *spent,
+            ..Played::default()
+        });
+        Run {
+            played: played.collect(),
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn the_worst_cut_is_where_most_too_much_had_been_paid() {
+        let session = Session {
+            name: "s".to_owned(),
+            ..Session::default()
+        };
+        let alone = run(&[1.0, 1.0, 2.0, 4.0]);
+        for (with, expected) in [
+            (&[1.0, 1.5, 0.5, 0.5][..], Some((2, 1.25))),
+            (&[1.0, 1.0, 2.0, 4.0], Some((1, 1.0))),
+            // A run that was refused is held against as many requests.
+            (&[0.5, 0.5, 2.0], Some((3, 0.75))),
+            (&[], None),
+        ] {
+            let cut = WorstCut::of(&session, &alone, &run(with));
+            assert_eq!(cut.map(|cut| (cut.request, cut.share)), expected);
+        }
+        assert_eq!(WorstCut::of(&session, &run(&[0.0]), &run(&[0.0])), None);
+    }
+
+    #[test]
+    fn of_many_sessions_the_worst_cut_is_told_and_regret_is_of_all_dollars() {
+        let outcome = |name: &str, with: f64, hindsight: f64, share: f64| Outcome {
+            compared: Compared {
+                dollars: (10.0, with),
+                ..Compared::default()
+            },
+            hindsight,
+            worst_cut: Some(WorstCut {
+                session: name.to_owned(),
+                request: 3,
+                share,
+            }),
+            ..Outcome::none()
+        };
+        let (one, other) = (outcome("a", 6.0, 5.0, 1.1), outcome("b", 9.0, 7.0, 1.04));
+        let both = Outcome::none().plus(&one).plus(&other);
+        assert_eq!(both.regret(), Some(0.25));
+        assert_eq!(both.worst_cut, one.worst_cut);
+        assert_eq!(Outcome::none().regret(), None);
+    }
 }

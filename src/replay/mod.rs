@@ -12,12 +12,14 @@
 //! | under which conditions | `settings`, `conditions` |
 //! | playing | `play`, `all` |
 //! | what was lost | `probes`, `plant`, `watch`, `reread`, `reach` |
+//! | what could be saved at best | `hindsight` |
 //! | what is told | `signals`, `figures`, `report` |
 
 pub mod all;
 pub mod around;
 pub mod conditions;
 pub mod figures;
+pub mod hindsight;
 pub mod history;
 pub mod line;
 pub mod plant;

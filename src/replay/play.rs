@@ -29,6 +29,7 @@ use crate::app::{App, Quiet, StartError, Surroundings};
 use crate::clock::{Clock, Moment};
 use crate::engine::chain::chain;
 use crate::engine::conversation::Conversation;
+use crate::engine::figures::Figures;
 use crate::engine::overlay::Overlay;
 use crate::sim::prices::Tokens;
 use crate::sim::tokens::Counter;
@@ -104,6 +105,9 @@ pub struct Played {
     pub dollars: f64,
     /// What was spent on summaries since the request before.
     pub summaries: f64,
+    /// Everything that was spent from the end of the request before to the end of
+    /// what this one set off in the background.
+    pub spent: f64,
     /// Each request for them: the model that was asked, and tokens by class.
     pub summarized: Vec<(String, Tokens)>,
     /// The prompt departs from the one before it.
@@ -136,6 +140,9 @@ pub struct Run {
     pub probes: Vec<Probe>,
     /// How many things passes removed, and how many of them were fetched again.
     pub rereads: (usize, usize),
+    /// Of each pass, the tokens that its request was expected to write into the
+    /// cache, and those that it wrote.
+    pub writes: Vec<(u64, u64)>,
     /// Tokens beyond which a view must be made smaller.
     pub hard_at: u64,
 }
@@ -153,6 +160,8 @@ struct Playing<'a> {
     passes: usize,
     /// What each request was answered with, and its pass.
     answered: Vec<(String, Vec<String>)>,
+    /// What was spent with each.
+    spent: Vec<f64>,
     /// Entries of the ledger that have been looked at.
     billed: usize,
     run: Run,
@@ -185,6 +194,7 @@ impl Stage<'_> {
             store: None,
             passes: 0,
             answered: Vec::new(),
+            spent: Vec::new(),
             billed: 0,
             run: Run::default(),
         };
@@ -249,6 +259,7 @@ impl Playing<'_> {
             }
             self.answered(at, step, &answer, kept).await;
             let seen = self.seen(at);
+            self.spent.push(seen.dollars);
             (self.stage.progress)(&seen);
         }
         Ok(())
@@ -277,8 +288,9 @@ impl Playing<'_> {
         };
         if let (false, Some(body)) = (pass.is_empty(), body) {
             self.passes += usize::from(pass != ["trim"]);
-            if let Some((overlay, gone)) = self.overlay(&body).await {
+            if let Some((overlay, gone, writes)) = self.overlay(&body).await {
                 self.watch.passed(overlay, gone);
+                self.run.writes.extend(writes);
             }
         }
         let mut needs = self.watch.needs(&step.answer);
@@ -298,16 +310,21 @@ impl Playing<'_> {
         self.history.push(message);
     }
 
-    /// The overlay under which a request was sent, and what it has removed.
-    async fn overlay(&self, body: &[u8]) -> Option<(Overlay, Vec<Thing>)> {
+    /// The overlay under which a request was sent, what it has removed, and what
+    /// was written with it.
+    async fn overlay(&self, body: &[u8]) -> Option<(Overlay, Vec<Thing>, Option<(u64, u64)>)> {
         let (store, _) = self.store.as_ref()?;
         let split = Body::split(body).ok()?;
         let here = *chain(TENANT, body, &split).last()?;
         let marks = store.marks(&[here]).await.ok()?;
         let id = marks.iter().find_map(|mark| mark.overlay)?;
+        let passed = marks
+            .iter()
+            .find_map(|mark| Figures::read(&mark.figures).passed);
+        let writes = passed.and_then(|passed| passed.writes());
         let overlay = Overlay::read(&store.overlay(id).await.ok()??).ok()?;
         let gone = reread::removed(&Conversation::new(body, &split), &overlay);
-        Some((overlay, gone))
+        Some((overlay, gone, writes))
     }
 
     async fn note(&mut self, needs: Vec<Need>) {
@@ -336,9 +353,11 @@ impl Playing<'_> {
             .answered
             .iter()
             .zip(steps)
-            .map(|((_, pass), step)| Played {
+            .zip(&self.spent)
+            .map(|(((_, pass), step), spent)| Played {
                 fresh: step.fresh,
                 pass: pass.clone(),
+                spent: *spent,
                 ..Played::default()
             })
             .collect();

@@ -24,9 +24,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::recording::{Recording, Spoken, clean};
+use super::recording::{Recording, clean, is_playable};
 use files::{MESSAGES, name, not_text};
-use notes::{counted, is_of_server, tell_others, tell_server_tools};
+use notes::{counted, is_of_server, tell_missing_starts, tell_others, tell_server_tools};
 
 pub(super) use files::plain_text;
 pub use files::recordings_at;
@@ -146,8 +146,7 @@ fn read_bytes(bytes: &[u8], path: &Path, shown: String) -> Result<Read, Unreadab
     let lines = lines(written, &mut warnings).map_err(wrong)?;
     let mut recordings = recordings(&lines, &mut warnings).map_err(wrong)?;
     tell_server_tools(&lines, &mut warnings);
-    let has_answer = |stretch: &Vec<Spoken>| super::recording::legal(stretch).len() > 1;
-    recordings.retain(|recording| recording.stretches.iter().any(has_answer));
+    recordings.retain(|recording| recording.stretches.iter().any(|it| is_playable(it)));
     let name = name(path);
     for (recording, number) in recordings.iter_mut().zip(1..) {
         recording.name = match number {
@@ -155,8 +154,6 @@ fn read_bytes(bytes: &[u8], path: &Path, shown: String) -> Result<Read, Unreadab
             _ => format!("{name} ({number})"),
         };
     }
-    let warnings = warnings.iter().map(|warning| format!("{shown}{warning}"));
-    let warnings = warnings.collect();
     let mut recordings = recordings.into_iter();
     let Some(mut recording) = recordings.next() else {
         let spoken = || lines.iter().filter(|line| claude_code::is(&line.value));
@@ -168,10 +165,13 @@ fn read_bytes(bytes: &[u8], path: &Path, shown: String) -> Result<Read, Unreadab
     if path.is_file() {
         split_as_noted(path, &mut recording);
     }
+    let others: Vec<Recording> = recordings.collect();
+    tell_missing_starts(std::iter::once(&recording).chain(&others), &mut warnings);
+    let warnings = warnings.iter().map(|warning| format!("{shown}{warning}"));
     Ok(Read {
+        warnings: warnings.collect(),
         recording,
-        others: recordings.collect(),
-        warnings,
+        others,
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use super::*;
-use crate::replay::recording::legal;
+use crate::replay::recording::{NotPlayed, Spoken, legal};
 
 fn file(lines: &[String]) -> NamedTempFile {
     let mut file = NamedTempFile::with_suffix(".jsonl").unwrap();
@@ -22,6 +22,13 @@ fn read_lines(lines: &[Value]) -> Read {
 /// The roles and texts of each stretch, in short.
 fn told(read: &Read) -> Vec<String> {
     told_of(&read.recording)
+}
+
+/// How many requests are not played, by reason.
+fn not_played(read: &Read) -> Vec<(usize, &'static str)> {
+    let each = read.recording.not_played.iter();
+    each.map(|NotPlayed { requests, why }| (*requests, *why))
+        .collect()
 }
 
 fn told_of(recording: &Recording) -> Vec<String> {
@@ -106,6 +113,8 @@ fn errors_that_the_client_wrote_down_are_nobodys_words() {
         line("assistant", "done"),
     ]);
     assert_eq!(told(&read), ["u:go,again a:done"]);
+    let expected = [(1, "the API answered with an error")];
+    assert_eq!(not_played(&read), expected);
 }
 
 #[test]
@@ -148,6 +157,8 @@ fn what_was_rewound_is_gone() {
         line("6", "5", "assistant", "fine"),
     ]);
     assert_eq!(told(&read), ["u:go a:one way u:yes a:fine"]);
+    let expected = [(1, "the user went back to an earlier message")];
+    assert_eq!(not_played(&read), expected);
 }
 
 #[test]
@@ -256,6 +267,12 @@ fn conversations_that_were_captured_together_are_told_apart() {
     assert_eq!(read.warnings.len(), 2, "{:?}", read.warnings);
     assert!(read.warnings[0].contains(": left out: 1 request that nothing"));
     assert!(read.warnings[1].contains(": left out: 3 requests on the side"));
+    let expected = [
+        (1, "nothing went on from it"),
+        (3, "it was asked on the side and never went on"),
+        (1, "it was sent again"),
+    ];
+    assert_eq!(not_played(&read), expected);
 }
 
 #[test]
@@ -358,6 +375,55 @@ fn a_folder_is_one_recording_or_many_or_a_mistake() {
     assert_eq!(recordings_at(folder.path()).unwrap(), expected);
     std::fs::write(folder.path().join("messages.jsonl"), "").unwrap();
     assert_eq!(recordings_at(folder.path()).unwrap(), [folder.path()]);
+}
+
+/// A client that compacts may leave no word of the user's behind.
+#[test]
+fn work_whose_start_was_not_recorded_is_read_and_told() {
+    let item = |payload: Value| json!({"type": "response_item", "payload": payload});
+    let call = |id: &str| {
+        item(json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id}))
+    };
+    let output =
+        |id: &str| item(json!({"type": "function_call_output", "call_id": id, "output": id}));
+    let said = |role: &str| {
+        item(
+            json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": role}]}),
+        )
+    };
+    let read = read_lines(&[
+        said("user"),
+        said("assistant"),
+        json!({"type": "compacted", "payload": {"replacement_history": []}}),
+        call("a"),
+        output("a"),
+        call("b"),
+        output("b"),
+        said("assistant"),
+    ]);
+    let start = "u:[the start of this history was not recorded]";
+    let second = format!("{start} a:<shell> u:=a a:<shell> u:=b a:assistant");
+    assert_eq!(told(&read), ["u:user a:assistant".to_owned(), second]);
+    let expected = ": the start of a history was not recorded, 1 time: one line stands for it";
+    assert!(read.warnings[0].ends_with(expected), "{:?}", read.warnings);
+    assert_eq!(not_played(&read), []);
+}
+
+#[test]
+fn answers_in_a_row_are_played_as_one_and_counted() {
+    let say = |role: &str| json!({"role": role, "content": role});
+    let read = read_lines(&[say("user"), say("assistant"), say("assistant")]);
+    assert_eq!(told(&read), ["u:user a:assistant,assistant"]);
+    let [(1, why)] = not_played(&read)[..] else {
+        panic!("{:?}", read.recording.not_played);
+    };
+    assert!(why.contains("played as one"), "{why}");
+    let alone = file(&[say("assistant").to_string()]);
+    assert!(read_error(&alone).ends_with("is followed by an answer"));
+}
+
+fn read_error(file: &NamedTempFile) -> String {
+    read(file.path()).unwrap_err().to_string()
 }
 
 #[test]

@@ -4,7 +4,9 @@
 //! without their call, empty texts, fields of the agent's own. [`legal`] makes
 //! of them what the API would have been sent. Where an agent began its history
 //! anew, because it compacted it, another stretch begins: only within a stretch
-//! does one history grow.
+//! does one history grow. Where a stretch begins in the middle of the work, one
+//! line stands for the start that was not recorded, so that its requests are
+//! played too.
 
 use std::collections::BTreeSet;
 
@@ -34,10 +36,30 @@ pub struct Recording {
     pub tools: Option<Value>,
     /// The model that was asked, where requests were recorded.
     pub model: Option<String>,
+    /// Requests that were recorded and are not played.
+    pub not_played: Vec<NotPlayed>,
+}
+
+/// Requests that are not played, and the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotPlayed {
+    /// Number of them.
+    pub requests: usize,
+    /// The reason.
+    pub why: &'static str,
+}
+
+impl NotPlayed {
+    /// Nothing, if there are no such requests.
+    pub fn some(requests: usize, why: &'static str) -> Option<Self> {
+        (requests > 0).then_some(Self { requests, why })
+    }
 }
 
 /// What stands for a result that was never recorded.
 const NO_RESULT: &str = "[no result was recorded]";
+/// What stands for the start of a history that was never recorded.
+const NO_START: &str = "[the start of this history was not recorded]";
 
 /// What an API takes of what was said: it begins with the user, calls and
 /// results in pairs, results first, nothing empty, one message a turn.
@@ -53,8 +75,14 @@ pub fn legal(spoken: &[Spoken]) -> Vec<Spoken> {
             "tool_result" => open.remove(text(block, "tool_use_id")),
             _ => true,
         });
-        if blocks.is_empty() || (legal.is_empty() && is_assistant) {
+        if blocks.is_empty() {
             continue;
+        }
+        if legal.is_empty() && is_assistant {
+            legal.push(Spoken {
+                message: json!({"role": "user", "content": [{"type": "text", "text": NO_START}]}),
+                at: None,
+            });
         }
         let goes_on = legal
             .last()
@@ -83,6 +111,28 @@ pub fn legal(spoken: &[Spoken]) -> Vec<Spoken> {
     }
     answer_all(&mut legal);
     legal
+}
+
+/// Whether a stretch has a request that can be played.
+pub fn is_playable(spoken: &[Spoken]) -> bool {
+    let is_user = |spoken: &Spoken| text(&spoken.message, "role") != "assistant";
+    spoken.iter().any(is_user) && legal(spoken).len() > 1
+}
+
+/// Whether the start of a history was not recorded.
+pub fn lacks_start(spoken: &[Spoken]) -> bool {
+    let legal = legal(spoken);
+    let first = legal.first().map(|first| blocks(&first.message));
+    first.is_some_and(|blocks| blocks.iter().any(|it| text(it, "text") == NO_START))
+}
+
+/// How many answers follow another one directly: they are played as one with it.
+pub fn count_joined(stretches: &[Vec<Spoken>]) -> usize {
+    let is_assistant = |spoken: &Spoken| text(&spoken.message, "role") == "assistant";
+    let joined = |pair: &&[Spoken]| pair.iter().all(is_assistant);
+    let each = stretches.iter();
+    each.map(|stretch| stretch.windows(2).filter(joined).count())
+        .sum()
 }
 
 /// Calls that were interrupted get a result that says so.
@@ -244,7 +294,7 @@ mod tests {
     #[test]
     fn calls_and_results_are_paired_and_turns_alternate() {
         let recorded = [
-            spoken("assistant", json!([word("too early")])),
+            spoken("assistant", json!([word("early")])),
             spoken("user", json!("go")),
             spoken("assistant", json!([word("I look."), call("a")])),
             spoken("assistant", json!([call("b")])),
@@ -255,12 +305,31 @@ mod tests {
         let legal: Vec<Value> = legal(&recorded).into_iter().map(|s| s.message).collect();
         let no_result = json!({"type": "tool_result", "tool_use_id": "b", "content": NO_RESULT});
         let expected = [
+            json!({"role": "user", "content": [word(NO_START)]}),
+            json!({"role": "assistant", "content": [word("early")]}),
             json!({"role": "user", "content": [word("go")]}),
             json!({"role": "assistant", "content": [word("I look."), call("a"), call("b")]}),
             json!({"role": "user", "content": [no_result, result("a"), word("and hurry")]}),
             json!({"role": "assistant", "content": [word("done")]}),
         ];
         assert_eq!(legal, expected);
+    }
+
+    #[test]
+    fn work_whose_start_was_not_recorded_is_played_from_its_first_answer() {
+        let recorded = [
+            spoken("user", json!([result("before")])),
+            spoken("assistant", json!([call("a")])),
+            spoken("user", json!([result("a")])),
+            spoken("assistant", json!([word("done")])),
+        ];
+        let legal: Vec<Value> = legal(&recorded).into_iter().map(|s| s.message).collect();
+        assert_eq!(legal[0]["content"], json!([word(NO_START)]));
+        assert_eq!(legal[1..], recorded.clone().map(|s| s.message)[1..]);
+        assert!(lacks_start(&recorded) && is_playable(&recorded));
+        assert!(!is_playable(&recorded[3..]));
+        let joined = [recorded[1].clone(), recorded[3].clone()].to_vec();
+        assert_eq!(count_joined(&[recorded.to_vec(), joined]), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a replay found, told in three ways: a table for a person, JSON for a
 //! program, a picture for a page.
 
+mod aims;
 mod html;
 mod json;
 mod svg;
@@ -15,6 +16,7 @@ use super::all::Told;
 use super::conditions::Conditions;
 use super::figures::{Figures, Outcome};
 use super::read::plain_text;
+use super::recording::NotPlayed;
 use super::settings::Set;
 use crate::sim::models::find;
 use crate::sim::prices::Prices;
@@ -31,6 +33,8 @@ pub struct Report<'a> {
     pub pause: f64,
     /// What was set in each further run.
     pub variations: &'a [Vec<Set>],
+    /// How many of those, the last ones, are the presets of `policy.aim`.
+    pub aims: usize,
     /// The sessions.
     pub told: &'a [Told],
 }
@@ -51,6 +55,30 @@ impl Report<'_> {
     fn total(&self, variation: usize) -> Outcome {
         let each = self.told.iter().filter_map(|told| told.with.get(variation));
         each.fold(Outcome::none(), |sum, (outcome, _)| sum.plus(outcome))
+    }
+
+    /// What was set in the further runs that were asked for by key.
+    fn set(&self) -> &[Vec<Set>] {
+        let count = self.variations.len().saturating_sub(self.aims);
+        self.variations.get(..count).unwrap_or(&[])
+    }
+
+    /// The presets that were played, each with the number of its run.
+    fn aims(&self) -> impl Iterator<Item = (&str, usize)> {
+        let runs = self.variations.iter().zip(1..).skip(self.set().len());
+        runs.filter_map(|(set, run)| Some((set.first()?.1.as_str(), run)))
+    }
+
+    /// Requests of all sessions that were not played, by reason.
+    fn not_played(&self) -> Vec<NotPlayed> {
+        let mut all: Vec<NotPlayed> = Vec::new();
+        for one in self.told.iter().flat_map(|told| &told.not_played) {
+            match all.iter_mut().find(|known| known.why == one.why) {
+                Some(known) => known.requests += one.requests,
+                None => all.push(*one),
+            }
+        }
+        all
     }
 
     /// What a run is called.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::recording::{Recording, Spoken, legal, opens_turn};
+use super::recording::{NotPlayed, Recording, Spoken, legal, opens_turn};
 
 /// One request: what is waited for, sent and answered.
 #[derive(Debug, Clone)]
@@ -30,7 +30,12 @@ pub struct Session {
     pub system: Option<Value>,
     /// The tools, where they were recorded.
     pub tools: Option<Value>,
+    /// Requests that were recorded and are not among the steps.
+    pub not_played: Vec<NotPlayed>,
 }
+
+/// Why a request at the end of a history is not played.
+const UNANSWERED: &str = "no answer was recorded";
 
 impl Session {
     /// The requests of a recording. Where no times were recorded, this long
@@ -38,9 +43,11 @@ impl Session {
     pub fn new(recording: &Recording, pause: Duration) -> Self {
         let mut steps = Vec::new();
         let mut last: Option<u64> = None;
+        let mut unanswered = 0;
         for stretch in &recording.stretches {
             let messages = legal(stretch);
-            let (pairs, _) = messages.as_chunks::<2>();
+            let (pairs, rest) = messages.as_chunks::<2>();
+            unanswered += rest.len();
             for (at, [asked, answer]) in pairs.iter().enumerate() {
                 let recorded = match (last, asked.at) {
                     (Some(before), Some(now)) => {
@@ -57,11 +64,14 @@ impl Session {
                 last = asked.at.or(last);
             }
         }
+        let left_out = recording.not_played.iter().copied();
+        let left_out = left_out.chain(NotPlayed::some(unanswered, UNANSWERED));
         Self {
             name: recording.name.clone(),
             steps,
             system: recording.system.clone(),
             tools: recording.tools.clone(),
+            not_played: left_out.collect(),
         }
     }
 
@@ -119,5 +129,31 @@ mod tests {
         let fresh: Vec<bool> = session.steps.iter().map(|step| step.fresh).collect();
         assert_eq!(fresh, [true, false, true, false]);
         assert_eq!((session.messages(), session.turns()), (8, 4));
+        assert_eq!(session.not_played, []);
+    }
+
+    #[test]
+    fn requests_that_are_not_played_are_counted_with_the_reason() {
+        let say = |role: &str| Spoken {
+            message: json!({"role": role, "content": role}),
+            at: None,
+        };
+        let others = NotPlayed {
+            requests: 3,
+            why: "others",
+        };
+        let open = vec![say("user"), say("assistant"), say("user")];
+        let recording = Recording {
+            stretches: vec![open.clone(), open],
+            not_played: vec![others],
+            ..Recording::default()
+        };
+        let session = Session::new(&recording, Duration::ZERO);
+        let unanswered = NotPlayed {
+            requests: 2,
+            why: UNANSWERED,
+        };
+        assert_eq!(session.steps.len(), 2);
+        assert_eq!(session.not_played, [others, unanswered]);
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use crate::config::{Config, Flags, Loaded, Problems, Sources, TenantBy, load};
+use crate::config::{Aim, Choice as _, Config, Flags, Loaded, Problems, Sources, TenantBy, load};
 use crate::sim::models;
 
 /// The room for one body, whatever is configured: histories without a limit are
@@ -28,6 +28,9 @@ pub const FIXED: [&str; 11] = [
     "tls.key",
     "tenant.by",
 ];
+
+/// The word for all presets of `policy.aim`.
+pub const ALL_AIMS: &str = "all";
 
 /// The conditions.
 #[derive(Clone)]
@@ -167,6 +170,15 @@ pub fn variations(given: &[String]) -> Result<Vec<Vec<Set>>, BadSettings> {
     Ok(all)
 }
 
+/// The presets of `policy.aim` that a word names, as variations: one, or all.
+pub fn presets(word: &str) -> Vec<Vec<Set>> {
+    let named = Aim::WORDS.iter().map(|(aim, _)| *aim);
+    let named = named.filter(|aim| word == ALL_AIMS || word == *aim);
+    named
+        .map(|aim| vec![("policy.aim".to_owned(), aim.to_owned())])
+        .collect()
+}
+
 /// The values, parted by commas that stand in no list, table or text.
 fn values_of(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut from) = (0_i32, None, 0);
@@ -264,6 +276,25 @@ mod tests {
         assert!(variations(&[]).unwrap().is_empty());
         for wrong in ["a", "=1", "a=", "a=1,"] {
             assert!(variations(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn presets_are_played_one_or_all() {
+        let words = |word: &str| {
+            let sets = presets(word).into_iter().flatten();
+            sets.map(|(key, value)| format!("{key}={value}"))
+                .collect::<Vec<_>>()
+        };
+        let all = [
+            "policy.aim=faithful",
+            "policy.aim=balanced",
+            "policy.aim=thrifty",
+        ];
+        assert_eq!(words(ALL_AIMS), all);
+        assert_eq!(words("thrifty"), all[2..]);
+        for set in presets(ALL_AIMS) {
+            settings(&[]).confined(&set, address()).unwrap();
         }
     }
 

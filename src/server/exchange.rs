@@ -105,7 +105,7 @@ pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>)
     let route = Route::of(&parts.method, &parts.uri);
     let mut story = Story::begin(&worker.shared, route, &parts.method);
     let id = id_header(story.id());
-    let mut response = match forward(&worker, &mut story, parts, body).await {
+    let mut response = match Box::pin(forward(&worker, &mut story, parts, body)).await {
         Ok((answer, prepared)) => relay(&worker, story, flight, answer, prepared),
         Err(failure) => story.fail(&failure),
     };

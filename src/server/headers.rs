@@ -53,9 +53,15 @@ pub fn wish(headers: &HeaderMap) -> Wish {
     let word = headers
         .get(COMPACT)
         .map_or(&b""[..], |value| value.as_bytes());
-    match word.to_ascii_lowercase().as_slice() {
-        b"off" => Wish::Off,
-        b"now" => Wish::Now,
+    let word = word.to_ascii_lowercase();
+    let words: Vec<&[u8]> = word
+        .split(|byte| *byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    match words.as_slice() {
+        [b"off"] => Wish::Off,
+        [b"now"] => Wish::Now,
+        [b"now", b"wait"] => Wish::NowAndWait,
         _ => Wish::None,
     }
 }

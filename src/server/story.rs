@@ -13,6 +13,8 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use super::exchange::{Route, Shared};
 use super::relay::{Ended, Outcome, Witness};
 use super::respond::Failure;
+use crate::engine::accounts::cost;
+use crate::engine::money::Money;
 use crate::metrics::Phase;
 use crate::views::observe::{Sealing, Sent};
 use crate::wire::reply::Reply;
@@ -136,6 +138,9 @@ impl Story {
             .models
             .label(reply.model.as_deref().unwrap_or(""));
         metrics.tokens(model, &reply.usage);
+        if sent.is_none() {
+            self.count_cost(reply);
+        }
         tracing::info!(
             request = self.id,
             route = self.route.label(),
@@ -162,6 +167,23 @@ impl Story {
             milliseconds = milliseconds(self.begun.elapsed()),
             "request"
         );
+    }
+}
+
+impl Story {
+    /// Counts what a request cost that went out as it came: the same as it would
+    /// have without Longhaul.
+    fn count_cost(&self, reply: &Reply) {
+        let Shared {
+            models, metrics, ..
+        } = &*self.shared;
+        let (Some(model), Some(prompt)) = (&reply.model, reply.usage.prompt()) else {
+            return;
+        };
+        if let Some(prices) = models.lookup(model).prices(prompt) {
+            let money = Money::of_request(cost(&reply.usage, &prices), 0);
+            metrics.paid(models.label(model), money);
+        }
     }
 }
 

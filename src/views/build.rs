@@ -106,6 +106,7 @@ impl Built {
         };
         let view = View::make(bytes, &conversation, recipe)?;
         figures.marked = view.marked;
+        figures.ours = view.ours;
         // The longest is what keeps the cache alive.
         figures.lifetime = figures.lifetime.max(view.lifetime.map(Lifetime::seconds));
         let sizes = figures.sizes();

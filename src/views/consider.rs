@@ -15,6 +15,7 @@ use super::prepare::Prepared;
 use super::recognise::Recognised;
 use super::{Fault, Turn, Views, compute};
 use crate::compactor::errand::Finished;
+use crate::config::Ratio;
 use crate::engine::cache_marks::Basis;
 use crate::engine::client_edits;
 use crate::engine::conversation::Conversation;
@@ -23,7 +24,7 @@ use crate::engine::legal::{faults, keeps_newest};
 use crate::engine::measure::{self, Anchor, Factor, Size};
 use crate::engine::overlay::{Overlay, Segment};
 use crate::engine::policy::{
-    Ask, Closes, Decision, Offer, Rates, Situation, Trigger, Watermarks, decide,
+    Ask, Closes, Decision, Finding, Offer, Rates, Rest, Situation, Trigger, Watermarks, decide,
 };
 use crate::engine::recall::telling::Telling;
 use crate::engine::reduce::{Draft, Replacement};
@@ -32,6 +33,10 @@ use crate::engine::tiers::{Settings, Survey};
 use crate::engine::view::{Recipe, View};
 use crate::wire::body::Kind;
 use crate::wire::scan::Span;
+
+/// Shares of the usable window from which the journal style clears results and
+/// keeps fewer turns, where nothing else is set.
+const JOURNAL: (Ratio, Ratio) = (Ratio::percent(60), Ratio::percent(70));
 
 /// How often a draft is made smaller until it fits.
 const TRIES: u32 = 3;
@@ -47,6 +52,19 @@ pub(super) struct Checked {
     pub trigger: Trigger,
     /// What was decided.
     pub decision: Decision,
+}
+
+/// What a look at a view has come to.
+struct Looked {
+    situation: Situation,
+    decision: Decision,
+    /// For the accounts of clearing and closing.
+    findings: (Finding, Finding),
+    checked: Option<Checked>,
+}
+
+fn closes_summary(decision: &Decision) -> bool {
+    matches!(decision, Decision::Pass(pass) if pass.closes == Closes::Summary)
 }
 
 /// What a look at a view needs to know.
@@ -99,8 +117,23 @@ impl Views {
         let looked = compute(recognised.bytes.len() * COUNTING, "draft", move || {
             look.over(&recognised, current.as_deref())
         });
-        let (situation, decision, checked) = looked.await??;
+        let Looked {
+            situation,
+            decision,
+            findings: (clearing, closing),
+            checked,
+        } = looked.await??;
         self.note_fullness(prepared, &situation);
+        let course = &mut prepared.figures.course;
+        if situation.by_accounts() {
+            let outside = situation.outside();
+            course.accounts.looked(outside, clearing, closing);
+        }
+        let left = checked.as_ref().map_or(situation.size, |it| it.tokens);
+        let short = left > situation.working_set() && situation.awaits_summary();
+        let asked = situation.asked == Some(Ask::Manual) && !closes_summary(&decision);
+        course.compacting = short && (course.compacting || asked);
+        course.preparing = decision == Decision::Rest(Rest::Prepares);
         if let Decision::Rest(rest) = &decision {
             let size = situation.size;
             tracing::debug!(session = %prepared.lineage, size, ?rest, "no pass");
@@ -138,6 +171,7 @@ impl Views {
         let lifetime = prepared.figures.lifetime.map(Duration::from_secs);
         let conversation = prepared.recognised.conversation();
         let live_turns = self.live_turns();
+        let journal = live_turns.is_some();
         let overlay = prepared.overlay.as_ref();
         let hidden = overlay.map_or(0, |(_, overlay)| overlay.cut as usize);
         let floor = policy.floor.of(usable);
@@ -148,13 +182,18 @@ impl Views {
                 .min(prepared.at_most.unwrap_or(u64::MAX)),
             _ => floor,
         };
+        // The journal style hides by size, whatever the accounts say.
+        let limit = |set: Option<Ratio>, usual: Ratio| {
+            let share = set.or(journal.then_some(usual));
+            share.map(|share| share.of(usable))
+        };
         Situation {
             size,
             expected: prepared.figures.recent.expected(),
             too_many_bytes: prepared.view.size() > self.config.window.bytes,
             watermarks: Watermarks {
-                clear_at: policy.clear_at.of(usable),
-                summarize_at: policy.summarize_at.of(usable),
+                clear_at: limit(policy.clear_at, JOURNAL.0),
+                summarize_at: limit(policy.summarize_at, JOURNAL.1),
                 hard_at: policy.hard_at.of(usable),
                 floor,
             },
@@ -163,6 +202,7 @@ impl Views {
                 Some(prices) => Rates::new(&prices, lifetime),
                 None => Rates::usual(lifetime),
             },
+            bill: self.bill_of(prepared, known.clone(), lifetime),
             course: prepared.figures.course.clone(),
             requests: prepared.figures.requests,
             horizon: policy.horizon,
@@ -179,7 +219,7 @@ impl Views {
             binds_in_loop: known.binds_thinking
                 && conversation.is_in_tool_loop()
                 && conversation.thinks(),
-            journal: live_turns.is_some(),
+            journal,
             beyond: live_turns.is_some_and(|turns| split::shows_more(&conversation, hidden, turns)),
         }
     }
@@ -297,11 +337,7 @@ impl Look {
     }
 
     /// Decides, drafts, and makes sure that the API will take it.
-    fn over(
-        &self,
-        recognised: &Recognised,
-        current: Option<&Overlay>,
-    ) -> Result<(Situation, Decision, Option<Checked>), Fault> {
+    fn over(&self, recognised: &Recognised, current: Option<&Overlay>) -> Result<Looked, Fault> {
         let conversation = recognised.conversation();
         let none = Overlay::default();
         let current = current.unwrap_or(&none);
@@ -326,7 +362,14 @@ impl Look {
             more: batches.more.as_ref().map(saves),
             ..survey.offer(&arrivals)
         };
+        let findings = situation.findings(&offer);
         let decision = decide(&situation, &offer);
+        let looked = |situation, decision, checked| Looked {
+            situation,
+            decision,
+            findings,
+            checked,
+        };
         let (pass, trigger) = match &decision {
             Decision::Pass(pass) => (Some(pass), pass.trigger),
             Decision::Rest(_) => (None, Trigger::Budget),
@@ -341,7 +384,7 @@ impl Look {
             let close = batches.close(closes);
             let draft = survey.draft(taken, close, arrivals.clone(), reach, fits);
             let Some(draft) = draft else {
-                return Ok((situation, decision, None));
+                return Ok(looked(situation, decision, None));
             };
             let (hash, size, bytes) = check(recognised, &conversation, &draft)?;
             let tokens = measure::measure(self.anchor.as_ref(), &size, &self.factor).tokens;
@@ -366,9 +409,9 @@ impl Look {
                 trigger,
                 decision: decision.clone(),
             };
-            return Ok((situation, decision, Some(checked)));
+            return Ok(looked(situation, decision, Some(checked)));
         }
-        Ok((situation, decision, None))
+        Ok(looked(situation, decision, None))
     }
 }
 
@@ -384,6 +427,7 @@ fn check(
         marks: Some(Basis {
             swap: true,
             previous: None,
+            stable: None,
         }),
         drop_block: false,
         without_client_clear: false,

@@ -39,6 +39,9 @@ pub struct Pass {
     pub freed: Freed,
     /// Tokens of the view before it.
     pub before: u64,
+    /// Only something oversized was trimmed as it arrived: that changes nothing
+    /// that was sent before, and is not counted as a pass.
+    pub on_arrival: bool,
 }
 
 impl Deferred {
@@ -104,13 +107,8 @@ impl Views {
                 "failed"
             }
         };
-        for Pass {
-            trigger,
-            freed,
-            before,
-        } in passes
-        {
-            self.count_pass(trigger, freed, before, outcome);
+        for made in &passes {
+            self.count_pass(made, outcome);
         }
     }
 

@@ -166,7 +166,10 @@ impl Store for Fickle {
 /// Views as they are by default.
 pub(super) async fn views(store: Arc<dyn Store>) -> Views {
     let sources = Sources {
-        environment: vec![("HOME".into(), "/tmp".into())],
+        environment: vec![
+            ("HOME".into(), "/tmp".into()),
+            ("LONGHAUL_POLICY__CLEAR_AT".into(), "0.6".into()),
+        ],
         ..Sources::default()
     };
     let config = load(&sources).unwrap().config;

@@ -12,6 +12,7 @@
 
 pub mod adopt;
 mod archived;
+mod bill;
 mod build;
 mod census;
 mod commit;

@@ -22,7 +22,8 @@ use crate::config::models::Prices;
 use crate::engine::accounts::{Sending, cost};
 use crate::engine::figures::Figures;
 use crate::engine::measure::{Anchor, Size, WindowKey};
-use crate::engine::policy::Rates;
+use crate::engine::money::Money;
+use crate::engine::policy::{Cache, Rates};
 use crate::engine::request::Treatment;
 use crate::engine::swift::Swift;
 use crate::store::{MarkRow, Moment};
@@ -52,6 +53,8 @@ pub struct Sent {
     window_key: WindowKey,
     claimed: Option<u64>,
     sending: Sending,
+    /// Tokens of the view outside of the working set.
+    outside: u64,
     billed: bool,
     base_is_shared: bool,
     /// What the answer is to say of cleared results.
@@ -106,6 +109,7 @@ impl From<Prepared> for Sent {
                 removed: prepared.figures.removed,
                 ..prepared.sending
             },
+            outside: 0,
             billed: false,
             base_is_shared: prepared.base_is_shared,
             figures: prepared.figures,
@@ -173,11 +177,12 @@ impl Views {
                 opens_turn: opens_turn(&prepared.recognised.body),
                 original: prepared.original.tokens,
                 sent: prepared.sent.tokens,
-                passed: !prepared.kinds.is_empty(),
             });
         }
+        let within = self.base_tokens(&prepared) + self.config.policy.keep_tokens();
         Sent {
             preparation: preparation.map(Box::new),
+            outside: prepared.sent.tokens.saturating_sub(within),
             ..Sent::from(prepared)
         }
     }
@@ -252,6 +257,7 @@ impl Views {
             figures,
             model,
             base_is_shared,
+            outside,
             ..
         } = sent;
         let called = reply.tool_calls.iter().map(|call| call.name.clone());
@@ -269,16 +275,35 @@ impl Views {
             figures.course.predicted(right);
             self.metrics.cold_prediction(right);
         }
+        if let Some(passed) = &mut figures.passed
+            && passed.writes.is_none()
+        {
+            let read = reply.usage.cache_read.unwrap_or(0);
+            passed.writes = Some(prompt.saturating_sub(read));
+            if let Some((expected, writes)) = passed.writes() {
+                self.metrics.pass_wrote(writes, expected);
+            }
+        }
         let known = self.config.models.lookup(model).prices(prompt);
         // What a pass may lose is a part of what was spent, in whatever money.
         let prices = known.unwrap_or(Prices::USUAL);
         let lifetime = figures.lifetime.map(std::time::Duration::from_secs);
         let rates = Rates::new(&prices, lifetime);
         let saved = sending.saved(&reply.usage, &prices, &rates);
-        figures.course.billed(cost(&reply.usage, &prices), saved);
+        let money = Money::of_request(cost(&reply.usage, &prices), saved);
+        figures.course.billed(money.spent, saved);
+        let read = reply.usage.cache_read.unwrap_or(0);
+        let unread = prompt.saturating_sub(read);
+        let unread = unread.saturating_sub(self.config.policy.keep_tokens());
+        let price = match sending.cache {
+            Cache::Unused => rates.input,
+            _ => rates.mean(*outside, unread),
+        };
+        figures.course.accounts.carried(*outside, price);
         if known.is_some() {
-            self.metrics.saved(self.config.models.label(model), saved);
-            self.tally.saved(saved);
+            self.metrics.paid(self.config.models.label(model), money);
+        } else {
+            figures.course.note_unpriced();
         }
     }
 

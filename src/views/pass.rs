@@ -15,9 +15,10 @@ use super::summarise::instructions;
 use super::{Fault, Views, deferred};
 use crate::compactor::errand::Finished;
 use crate::config::Mode;
+use crate::engine::cache_marks::Stable;
 use crate::engine::ids::OverlayId;
 use crate::engine::passed::Passed;
-use crate::engine::policy::{Ask, Decision, Rest, Urge};
+use crate::engine::policy::{Ask, Cache, Closes, Decision, Rest, Urge};
 use crate::engine::reduce::Freed;
 use crate::engine::span;
 
@@ -55,13 +56,22 @@ impl Views {
             ready = self.finished_elsewhere(prepared).await;
         }
         let considered = self.consider(prepared, asked, archives.clone(), ready.as_ref());
-        let Some((mut checked, mut turn)) = considered.await? else {
+        let mut considered = considered.await?;
+        if prepared.waits && prepared.figures.course.wants_summary() && ready.is_none() {
+            drop(considered);
+            if Box::pin(self.wait_for_summary(prepared, false)).await {
+                ready = self.staged(prepared);
+            }
+            let again = self.consider(prepared, asked, archives.clone(), ready.as_ref());
+            considered = Box::pin(again).await?;
+        }
+        let Some((mut checked, mut turn)) = considered else {
             return Ok(());
         };
         // A summary is worth a wait; others should not wait for it too.
         if checked.draft.freed.truncated.is_some() {
             drop(turn.take());
-            if ready.is_none() && self.wait_for_summary(prepared).await {
+            if ready.is_none() && self.wait_for_summary(prepared, true).await {
                 ready = self.staged(prepared);
                 let considered = self.consider(prepared, asked, archives, ready.as_ref());
                 let Some(again) = considered.await? else {
@@ -74,6 +84,12 @@ impl Views {
         let taken = checked.draft.freed.summed_up.is_some();
         let before = prepared.sent.tokens;
         let (trigger, freed) = (checked.trigger.label(), checked.draft.freed);
+        let made = deferred::Pass {
+            trigger,
+            freed,
+            before,
+            on_arrival: matches!(checked.decision, Decision::Rest(_)),
+        };
         let outcome = if self.config.policy.mode == Mode::Observe {
             let freed: u64 = kinds(freed).map(|(_, tokens)| tokens).sum();
             tracing::info!(session = %prepared.lineage, trigger, before, freed, "a pass would be made here");
@@ -93,13 +109,9 @@ impl Views {
             prepared.kinds = kinds(freed).map(|(kind, _)| kind).collect();
         }
         if is_accepted || label != "committed" {
-            self.count_pass(trigger, freed, before, label);
+            self.count_pass(&made, label);
         } else {
-            prepared.deferred.add_pass(deferred::Pass {
-                trigger,
-                freed,
-                before,
-            });
+            prepared.deferred.add_pass(made);
         }
         if taken || (ready.is_some() && freed.truncated.is_some()) {
             // Taken, or of no more use: what is hidden now is something else.
@@ -108,18 +120,19 @@ impl Views {
         outcome.map(|_| ())
     }
 
-    /// Counts a pass, by how it ended.
-    pub(super) fn count_pass(
-        &self,
-        trigger: &'static str,
-        freed: Freed,
-        before: u64,
-        outcome: &'static str,
-    ) {
-        for (kind, tokens) in kinds(freed) {
-            self.metrics.compaction(kind, trigger, outcome);
-            if outcome == "committed" {
-                self.metrics.removed(kind, tokens, before);
+    /// Counts a pass once, by how it ended, and everything it did by its kind.
+    pub(super) fn count_pass(&self, made: &deferred::Pass, outcome: &'static str) {
+        let committed = outcome == "committed";
+        if !made.on_arrival {
+            self.metrics.pass(made.trigger, outcome);
+            if committed {
+                self.tally.passed();
+            }
+        }
+        for (kind, tokens) in kinds(made.freed) {
+            self.metrics.compaction(kind, made.trigger, outcome);
+            if committed {
+                self.metrics.removed(kind, tokens, made.before);
             }
         }
     }
@@ -209,6 +222,20 @@ impl Views {
         }))
     }
 
+    /// Tokens that the request of a pass should write into the cache; none: nothing
+    /// is cached, or what was trimmed was never sent.
+    fn expected_writes(&self, prepared: &Prepared, checked: &Checked) -> Option<u64> {
+        let Decision::Pass(pass) = &checked.decision else {
+            return None;
+        };
+        let situation = self.situation(prepared, None);
+        match situation.cache {
+            Cache::Unused => None,
+            _ if situation.is_free() => Some(checked.tokens),
+            _ => Some(pass.numbers.rewrites.min(checked.tokens)),
+        }
+    }
+
     /// Commits, and puts the new view in place.
     async fn carry_out(
         &self,
@@ -233,6 +260,17 @@ impl Views {
             figures
                 .course
                 .passed(checked.tokens <= self.floor(prepared));
+            let within = self.base_tokens(prepared) + self.config.policy.keep_tokens();
+            let removed = before.saturating_sub(checked.tokens);
+            let outside = checked.tokens.saturating_sub(within);
+            figures.course.accounts.removed(removed, outside);
+            let cleared = u32::try_from(pass.take.len()).unwrap_or(u32::MAX);
+            figures.course.cleared = figures.course.cleared.saturating_add(cleared);
+            figures.course.compacting &= pass.closes != Closes::Summary;
+            if self.config.policy.clear_at.is_none() {
+                figures.stable = Stable::of(&checked.draft.overlay);
+                figures.hold_no_place();
+            }
             let situation = self.situation(prepared, None);
             tracing::info!(
                 session = %prepared.lineage,
@@ -251,11 +289,14 @@ impl Views {
             Decision::Pass(pass) => pass.trigger.label(),
             Decision::Rest(_) => Passed::ARRIVAL,
         };
-        figures.passed = Some(Passed::new(
-            trigger,
-            kinds(checked.draft.freed),
-            (before, checked.tokens),
-        ));
+        figures.passed = Some(Passed {
+            expected_writes: self.expected_writes(prepared, &checked),
+            ..Passed::new(
+                trigger,
+                kinds(checked.draft.freed),
+                (before, checked.tokens),
+            )
+        });
         let dropped = checked.draft.thinking_dropped;
         let told = told(&checked, before);
         let evicted = checked.draft.evicted;
@@ -298,6 +339,10 @@ impl Views {
         figures.passed = None;
         figures.previous = None;
         figures.unfit = false;
+        figures.keep_no_place();
+        figures.course.compacting = false;
+        figures.course.preparing = false;
+        self.staging.forget(prepared.lineage);
         // The client wants it so.
         prepared.sending.client_edited = true;
         let plan = Plan {

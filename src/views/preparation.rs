@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::Views;
 use super::recognise::Recognised;
 use crate::compactor::errand::{Finished, id};
 use crate::compactor::sender::Sender;
@@ -18,7 +19,8 @@ use crate::engine::native::Native;
 use crate::engine::overlay::{Origin, Overlay, Segment};
 use crate::engine::pinned;
 use crate::engine::policy::Situation;
-use crate::engine::span::{Look, Wanted, wanted};
+use crate::engine::recall::telling::Telling;
+use crate::engine::span::{Look, Room, Wanted, wanted};
 use crate::engine::swift::Swift;
 use crate::engine::tiers::Settings as Tiers;
 use crate::engine::tiers::Survey;
@@ -36,6 +38,8 @@ pub struct Preparation {
     pub(super) pieces: Vec<Bytes>,
     pub(super) overlay_id: Option<OverlayId>,
     pub(super) native: bool,
+    /// The accounts, or somebody, ask for it.
+    pub(super) wanted: bool,
     pub(super) betas: Vec<&'static str>,
     pub(super) tokens: u64,
     pub(super) sender: Sender,
@@ -92,6 +96,37 @@ pub(super) fn native(finished: &Finished) -> Option<Native> {
         block: block.clone(),
         note: finished.block.clone(),
     })
+}
+
+impl Views {
+    /// The settings that a summary depends on.
+    pub(super) fn digest(
+        &self,
+        instructions: Option<&str>,
+        archives: Option<&Telling>,
+    ) -> [u8; 32] {
+        let (summarizer, pin) = (&self.config.summarizer, &self.config.pin);
+        let mut hasher = blake3::Hasher::new();
+        let parts = [
+            summarizer.instructions.as_str(),
+            instructions.unwrap_or_default(),
+            if summarizer.replace_prompt {
+                "replaces"
+            } else {
+                ""
+            },
+            // What is said of how to get things back is part of it.
+            &archives.map_or_else(String::new, |telling| format!("{telling:?}")),
+        ];
+        for part in parts {
+            hasher.update(part.as_bytes());
+            hasher.update(b"\0");
+        }
+        for number in [pin.user_tokens, pin.files as u64, pin.errors as u64] {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.finalize().into()
+    }
 }
 
 impl Preparation {
@@ -156,7 +191,11 @@ pub(super) fn name(
     let floor = situation.watermarks.floor.saturating_sub(*base);
     let look = Look {
         weights: survey.weights(),
-        room: needed.then_some(floor),
+        room: match () {
+            () if needed => Room::Within(floor),
+            () if preparation.wanted => tiers.closable.unwrap_or(Room::Enough),
+            () => Room::Enough,
+        },
         split: &tiers.split,
         manual_thinking: recognised.facts.manual_thinking,
         max_segments,

@@ -43,6 +43,8 @@ pub enum Wish {
     Off,
     /// To be made smaller now.
     Now,
+    /// The same, and to wait for the summary that this takes.
+    NowAndWait,
 }
 
 /// A request, as it is asked about.
@@ -158,6 +160,8 @@ pub struct Prepared {
     pub(super) shrunk: u32,
     /// There is too little to sum up for anybody to do it.
     pub(super) spares: bool,
+    /// The client would rather wait for the summary that this takes.
+    pub(super) waits: bool,
     /// Tokens it must not exceed, as upstream said.
     pub(super) at_most: Option<u64>,
     /// There are as many segments as there may be: a fresh session is better.
@@ -243,7 +247,8 @@ impl Views {
             (Treatment::Ordinary, wish) => {
                 self.note_rereads(&mut prepared).await;
                 prepared.wished = self.wished(&mut prepared);
-                let now = wish == Wish::Now || prepared.wished.is_some();
+                prepared.waits = wish == Wish::NowAndWait;
+                let now = prepared.waits || wish == Wish::Now || prepared.wished.is_some();
                 let asked = now.then_some(Ask::Manual);
                 let asked = asked.or_else(|| self.client_asks(&prepared));
                 self.pass(&mut prepared, asked).await;

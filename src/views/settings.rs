@@ -6,11 +6,16 @@ use super::prepare::Prepared;
 use crate::config::{SplitBy, Style};
 use crate::engine::client_edits::ClearToolUses;
 use crate::engine::pinned;
-use crate::engine::policy::{Ask, Situation};
+use crate::engine::policy::{Ask, Situation, Urge};
 use crate::engine::recall::telling::Telling;
 use crate::engine::request::Facts;
+use crate::engine::span::Room;
 use crate::engine::split::{Split, Strategy};
 use crate::engine::tiers::{Clears, Inputs, Settings, Trims};
+
+/// Results of fewer tokens are not worth clearing: most are so small, and all of
+/// them together are a tenth of what there is.
+const SMALL: u64 = 400;
 
 impl Views {
     /// The settings of the tiers, and the tokens of what is no message of the
@@ -22,21 +27,13 @@ impl Views {
         archives: Option<Telling>,
     ) -> (Settings, u64) {
         let facts = &prepared.recognised.facts;
-        let factor = self.learned.factor(&facts.model);
-        let (_, size) = prepared.figures.sizes().unwrap_or_default();
-        let ours = prepared.overlay.as_ref();
-        let ours: usize = ours.map_or(0, |(_, overlay)| {
-            let segments = overlay.segments.iter().map(|segment| &segment.block);
-            let ours = segments.chain(overlay.carried());
-            ours.map(String::len).sum()
-        });
-        let base = factor.tokens(size.base.raw) + ours as u64 / 4;
+        let base = self.base_tokens(prepared);
         let theirs = facts.clears.as_ref();
         let theirs = theirs.filter(|_| matches!(situation.asked, Some(Ask::Client { .. })));
         let settings = Settings {
             clears: theirs
                 .map(as_asked)
-                .or_else(|| self.clears())
+                .or_else(|| self.clears(situation))
                 .map(|clears| Clears {
                     exclude_tools: self.excluded(facts),
                     ..clears
@@ -51,8 +48,23 @@ impl Views {
             manual_thinking: facts.manual_thinking,
             archives,
             live_turns: self.live_turns(),
+            closable: closable(prepared, situation),
+            summaries_keep_thinking: self.asks_the_api(&prepared.recognised),
         };
         (settings, base)
+    }
+
+    /// Tokens of what is no message of the client's: system, tools and segments.
+    pub(super) fn base_tokens(&self, prepared: &Prepared) -> u64 {
+        let factor = self.learned.factor(&prepared.recognised.facts.model);
+        let (_, size) = prepared.figures.sizes().unwrap_or_default();
+        let ours = prepared.overlay.as_ref();
+        let ours: usize = ours.map_or(0, |(_, overlay)| {
+            let segments = overlay.segments.iter().map(|segment| &segment.block);
+            let ours = segments.chain(overlay.carried());
+            ours.map(String::len).sum()
+        });
+        factor.tokens(size.base.raw) + ours as u64 / 4
     }
 
     /// Turns that the journal style keeps, where it is the style.
@@ -71,7 +83,7 @@ impl Views {
         let most = if refused {
             watermarks.floor
         } else {
-            watermarks.clear_at
+            watermarks.clear_at.unwrap_or(watermarks.hard_at)
         };
         let budget = split.turn_budget.of(self.usable(prepared));
         let budget = budget
@@ -133,10 +145,18 @@ impl Views {
     }
 
     /// How results are cleared, by configuration.
-    fn clears(&self) -> Option<Clears> {
+    fn clears(&self, situation: &Situation) -> Option<Clears> {
         let clear = &self.config.clear;
+        // Where something must go, the newest results are worth less than what
+        // would be left out instead.
+        let urge = situation.urge().map(|(_, urge)| urge);
+        let by_accounts =
+            situation.by_accounts() && matches!(urge, Ok(Urge::IfDue | Urge::All | Urge::Swap));
+        let only_by_accounts = |tokens: u64| if by_accounts { tokens } else { 0 };
         clear.enabled.then(|| Clears {
             keep_tool_uses: clear.keep_tool_uses,
+            keep_tokens: only_by_accounts(situation.bill.keep),
+            small: only_by_accounts(SMALL),
             exclude_tools: Vec::new(),
             supersede: clear.supersede,
             inputs: if clear.clear_inputs {
@@ -152,8 +172,24 @@ impl Views {
 fn as_asked(clears: &ClearToolUses) -> Clears {
     Clears {
         keep_tool_uses: clears.keep(),
+        keep_tokens: 0,
+        small: 0,
         exclude_tools: Vec::new(),
         supersede: false,
         inputs: clears.inputs(),
+    }
+}
+
+/// How much a summary would hide that is still to be written. The API's own
+/// is made up to the place that is kept in the cache, once enough stands
+/// behind it.
+fn closable(prepared: &Prepared, situation: &Situation) -> Option<Room> {
+    let keep = situation.bill.keep;
+    let held = prepared.figures.held.filter(|_| situation.awaits_summary());
+    let asked = situation.asked == Some(Ask::Manual) || situation.course.compacting;
+    match held {
+        Some(held) if held.is_far_enough(situation.size, keep) => Some(Room::Before(held.end())),
+        Some(_) if !asked => None,
+        _ => situation.awaits_summary().then_some(Room::Keep(keep)),
     }
 }

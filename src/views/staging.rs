@@ -14,6 +14,7 @@ use crate::compactor::{Boarding, Landed};
 use crate::engine::breaker::{Event, Permit};
 use crate::engine::ids::{LineageId, OverlayId};
 use crate::engine::overlay::{Origin, Overlay};
+use crate::engine::policy::Pico;
 use crate::engine::recovery::Failure;
 use crate::engine::swift::Swift;
 
@@ -264,6 +265,13 @@ impl Staging {
             held.remove(&lineage);
         }
         (stage, permit)
+    }
+
+    /// What a session's summary has cost since this was last asked.
+    pub fn take_spent(&self, lineage: LineageId) -> Pico {
+        let held = self.held();
+        let staged = held.get(&lineage);
+        staged.map_or(0, |staged| staged.boarding.take_spent())
     }
 
     /// A session's summary was taken, or is not wanted any more.

@@ -196,13 +196,15 @@ impl Views {
             figures.previous = None;
             figures.marked = None;
             figures.trail = Trail::default();
+            figures.hold_no_place();
+            figures.ours = None;
             if figures.drop_block {
                 figures.others_drop.insert(row.model.clone());
             }
             figures.drop_block = figures.others_drop.remove(model);
             figures.unfit = false;
             figures.set_overlay_of(&row.model, row.overlay);
-            figures.others.remove(model);
+            figures.new_model = figures.others.remove(model).is_none();
         }
         Ok(Standing {
             messages: row.messages as usize,

@@ -16,19 +16,20 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::Views;
+use super::bill::charge;
 use super::learned::Quirk;
 use super::preparation::{Named, Preparation, name};
 use super::prepare::Prepared;
+use super::recognise::Recognised;
 use super::staging::{Asked, Stage, Staged};
 use crate::compactor::client::left_alone;
 use crate::compactor::errand::{Cached, Errand, Finished};
-use crate::compactor::{Boarding, Compactor};
+use crate::compactor::{Boarding, Compactor, Spent};
 use crate::config::{Mode, Style, SummarizerMode};
 use crate::engine::breaker::{Event, Permit, Phase, Settings, Transition};
 use crate::engine::ids::LineageId;
 use crate::engine::overlay::Origin;
 use crate::engine::policy::Situation;
-use crate::engine::recall::telling::Telling;
 use crate::engine::recovery::Failure;
 use crate::engine::request::Treatment;
 
@@ -50,7 +51,7 @@ impl Views {
             .filter(|_| on && !self.store.is_away())
     }
 
-    fn breaker_settings(&self) -> Settings {
+    pub(super) fn breaker_settings(&self) -> Settings {
         let breaker = &self.config.breaker;
         Settings {
             max_failures: breaker.max_failures,
@@ -62,13 +63,16 @@ impl Views {
     /// Notes what has become of the session's summary, and takes what lies ready.
     pub(super) fn staged(&self, prepared: &mut Prepared) -> Option<(Arc<Finished>, bool)> {
         self.note_refusers();
+        let spent = self.staging.take_spent(prepared.lineage);
         let (stage, permit) = self.look_at_stage(prepared);
         if let Some(permit) = permit {
             self.note_outcome(prepared, stage.event(permit));
         }
+        charge(prepared, spent, matches!(stage, Stage::Failed(_)));
         match stage {
             Stage::Ready(finished) => self.still_fits(prepared, finished),
             Stage::Failed(failure) => {
+                prepared.figures.course.preparing = false;
                 if failure == Failure::StillTooLarge {
                     let size = prepared.sent.tokens;
                     self.staging.found_nothing(prepared.lineage, size);
@@ -107,20 +111,18 @@ impl Views {
 
     /// Whether the API itself is asked: where a summary of ours would spoil
     /// thinking that the model still has.
-    fn asks_the_api(&self, prepared: &Prepared) -> bool {
-        let facts = &prepared.recognised.facts;
-        let binds = self.config.models.lookup(&facts.model).binds_thinking;
-        let wanted = match self.config.summarizer.mode {
-            SummarizerMode::Native => true,
-            SummarizerMode::Auto => binds && prepared.recognised.conversation().thinks(),
-            SummarizerMode::Fork | SummarizerMode::Model | SummarizerMode::Off => false,
-        };
-        wanted
-            && self.config.has_compaction()
+    pub(super) fn asks_the_api(&self, recognised: &Recognised) -> bool {
+        let facts = &recognised.facts;
+        let place = self.at_upstream(&facts.model);
+        let can = self.config.has_compaction()
             && self.config.summarizer.upstream.is_none()
-            && !self
-                .learned
-                .has(Quirk::NoNative, &self.at_upstream(&facts.model))
+            && !self.learned.has(Quirk::NoNative, &place);
+        let binds = || self.config.models.lookup(&facts.model).binds_thinking;
+        can && match self.config.summarizer.mode {
+            SummarizerMode::Native => true,
+            SummarizerMode::Auto => binds() && recognised.conversation().thinks(),
+            SummarizerMode::Fork | SummarizerMode::Model | SummarizerMode::Off => false,
+        }
     }
 
     pub(super) fn note_outcome(&self, prepared: &mut Prepared, event: Event) {
@@ -167,7 +169,8 @@ impl Views {
             segments.any(|segment| segment.origin == Origin::Truncated)
         });
         let size = situation.size;
-        let due = situation.is_due()
+        let wanted = prepared.figures.course.wants_summary();
+        let due = (situation.is_due() || wanted)
             && self
                 .staging
                 .is_worth_a_look(prepared.lineage, size, self.config.clear.at_least);
@@ -205,7 +208,8 @@ impl Views {
             base,
             pieces: prepared.view.pieces.clone(),
             overlay_id: prepared.overlay.as_ref().map(|(id, _)| *id),
-            native: self.asks_the_api(prepared),
+            native: self.asks_the_api(&prepared.recognised),
+            wanted: prepared.figures.course.wants_summary(),
             betas: prepared.view.betas(),
             tokens: prepared.sent.tokens,
             instructions: instructions(prepared),
@@ -301,6 +305,7 @@ impl Views {
                 sender: preparation.sender.clone(),
                 room: Some(preparation.room.clone()),
                 native,
+                spent: Spent::default(),
                 pins: named.pins,
                 archives,
                 claimed: Arc::default(),
@@ -344,10 +349,11 @@ impl Views {
         planned.await.ok()
     }
 
-    /// Waits for a summary without which a request would lose its memory, as
-    /// long as one request may wait at all. Whether that changes anything: there
-    /// is one now, or there is too little to be summed up.
-    pub(super) async fn wait_for_summary(&self, prepared: &mut Prepared) -> bool {
+    /// Waits for a summary without which a request would lose its memory (`must`),
+    /// or which the client would rather wait for, as long as one request may wait
+    /// at all. Whether that changes anything: there is one now, or there is too
+    /// little to be summed up.
+    pub(super) async fn wait_for_summary(&self, prepared: &mut Prepared, must: bool) -> bool {
         if self.summarizer().is_none() || !prepared.credential.is_accepted {
             return false;
         }
@@ -356,7 +362,7 @@ impl Views {
         if let Some(wished) = instructions(prepared) {
             self.staging.unless(prepared.lineage, &wished);
         }
-        let Some(mut boarding) = self.boarding(prepared, until).await else {
+        let Some(mut boarding) = self.boarding(prepared, until, must).await else {
             return prepared.spares || self.staging.has(prepared.lineage);
         };
         // What is finished already is waited for by nobody.
@@ -371,7 +377,12 @@ impl Views {
 
     /// A place on the flight that a request has to wait for; `None` if there is
     /// none to be had, or if it has landed.
-    async fn boarding(&self, prepared: &mut Prepared, until: Instant) -> Option<Boarding> {
+    async fn boarding(
+        &self,
+        prepared: &mut Prepared,
+        until: Instant,
+        must: bool,
+    ) -> Option<Boarding> {
         loop {
             let (stage, permit) = self.look_at_stage(prepared);
             if let Some(permit) = permit {
@@ -385,8 +396,8 @@ impl Views {
             if !self.staging.is_beginning(prepared.lineage) {
                 let situation = self.situation(prepared, None);
                 let preparation = self.prepare_with(prepared, situation)?;
-                let boarding = self.stage(preparation, true).await;
-                prepared.spares = boarding.is_none();
+                let boarding = self.stage(preparation, must).await;
+                prepared.spares = must && boarding.is_none();
                 return boarding;
             }
             // Somebody is about to begin one: that is the one to wait for.
@@ -403,31 +414,6 @@ impl Views {
             let asked = left_alone(answer);
             compactor.gates.hush(sender.digest(), asked);
         }
-    }
-
-    /// The settings that a summary depends on.
-    fn digest(&self, instructions: Option<&str>, archives: Option<&Telling>) -> [u8; 32] {
-        let (summarizer, pin) = (&self.config.summarizer, &self.config.pin);
-        let mut hasher = blake3::Hasher::new();
-        let parts = [
-            summarizer.instructions.as_str(),
-            instructions.unwrap_or_default(),
-            if summarizer.replace_prompt {
-                "replaces"
-            } else {
-                ""
-            },
-            // What is said of how to get things back is part of it.
-            &archives.map_or_else(String::new, |telling| format!("{telling:?}")),
-        ];
-        for part in parts {
-            hasher.update(part.as_bytes());
-            hasher.update(b"\0");
-        }
-        for number in [pin.user_tokens, pin.files as u64, pin.errors as u64] {
-            hasher.update(&number.to_le_bytes());
-        }
-        hasher.finalize().into()
     }
 
     /// The state of a session's breaker, where it is worth telling.

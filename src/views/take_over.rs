@@ -14,6 +14,7 @@ use super::standing::Standing;
 use super::{Fault, Views};
 use crate::config::Mode;
 use crate::engine::accounts::Sending;
+use crate::engine::cache_marks::Held;
 use crate::engine::figures::Figures;
 use crate::engine::ids::LineageId;
 use crate::engine::measure::{self, Counter};
@@ -40,7 +41,10 @@ impl Views {
         begun: Instant,
     ) -> Result<Prepared, Fault> {
         let last = recognised.last().ok_or(Fault::Bug("no chain"))?;
-        let (before, figures) = self.carried(&recognised, standing);
+        let (before, mut figures) = self.carried(&recognised, standing);
+        if asked.wish == Wish::Off {
+            figures.hold_no_place();
+        }
         let plan = Plan {
             overlay: standing.and_then(|standing| standing.overlay.clone()),
             figures,
@@ -113,6 +117,7 @@ impl Views {
                 && self.config.policy.mode == Mode::On,
             shrunk: 0,
             spares: false,
+            waits: false,
             committed_at,
             at_most: None,
             crowded,
@@ -149,6 +154,8 @@ impl Views {
             figures
                 .trail
                 .goes_on(before.marked, self.now().0, before.lifetime);
+            figures.trail.keeps(before.ours, self.now().0);
+            self.hold_place(recognised, &before, &mut figures);
             figures.requests = figures.requests.saturating_add(1);
             figures.reply.clear();
             figures.course.goes_on();
@@ -160,6 +167,25 @@ impl Views {
         figures.unfit &= standing.is_some_and(unseen);
         figures.drop_block |= figures.unfit && self.should_drop(recognised);
         (before, figures)
+    }
+
+    /// Chooses the place that is kept in the cache for a summary of the API's own.
+    fn hold_place(&self, recognised: &Recognised, before: &Figures, figures: &mut Figures) {
+        let policy = &self.config.policy;
+        let accounts = policy.clear_at.is_none() && self.summarizer().is_some();
+        let keep = policy.keep_tokens();
+        let view = before.prompt.filter(|view| *view > keep);
+        let view = view.filter(|_| accounts && self.asks_the_api(recognised));
+        let Some(view) = view else {
+            figures.hold_no_place();
+            return;
+        };
+        let living = figures.trail.living(self.now().0, before.lifetime);
+        figures.ends.retain(|end| living.contains(&end.message()));
+        figures
+            .ends
+            .extend(before.marked.map(|place| Held::new(place, view)));
+        figures.held = Held::next(before.held, &figures.ends, view, keep);
     }
 
     /// Whether another conversation has grown from the same place before: this
@@ -264,6 +290,9 @@ impl Views {
         let forced = self.config.cache.ttl.filter(|_| now.lifetime.is_some());
         let lifetime = forced.or(now.lifetime.map(Duration::from_secs));
         let base = |figures: &Figures| figures.sizes().map(|(_, view)| view.base.digest);
+        // Marks, and what names the bill, are in the digest but in no cache.
+        let tokens = |figures: &Figures| figures.sizes().map(|(_, view)| view.base.raw.total());
+        let grown = standing.is_some();
         let age = Age {
             idle,
             lifetime,
@@ -275,6 +304,8 @@ impl Views {
             cache: Cache::of(&age),
             outlived: idle >= lifetime && idle.is_some() && lifetime.is_some(),
             client_edited: base(before) != base(now) || before.settings != now.settings,
+            invalidated: grown
+                && (tokens(before) != tokens(now) || before.settings != now.settings),
             removed_before: before.removed,
             removed: 0,
             unchanged: None,

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::engine::ids::LineageId;
-use crate::engine::policy::Pico;
 use crate::wire::body::{Body, Kind, Role};
 
 /// The most sessions that are told apart.
@@ -43,10 +42,8 @@ pub struct Sums {
     pub sessions: u64,
     /// The largest of them.
     pub largest: Size,
-    /// Passes.
+    /// Passes that were committed.
     pub passes: u64,
-    /// What they saved, net, in pico-dollars; `None` if no price was known.
-    pub saved: Option<Pico>,
 }
 
 /// A request that was answered.
@@ -60,8 +57,6 @@ pub struct Gone {
     pub original: u64,
     /// Tokens of the view.
     pub sent: u64,
-    /// A pass was made with it.
-    pub passed: bool,
 }
 
 impl Tally {
@@ -69,7 +64,6 @@ impl Tally {
     pub fn note(&self, gone: &Gone) {
         let mut held = self.held();
         held.sums.requests += 1;
-        held.sums.passes += u64::from(gone.passed);
         if held.sessions.len() >= SESSIONS && !held.sessions.contains_key(&gone.lineage) {
             return;
         }
@@ -80,10 +74,9 @@ impl Tally {
         }
     }
 
-    /// A request was paid for at known prices.
-    pub fn saved(&self, pico: Pico) {
-        let mut held = self.held();
-        held.sums.saved = Some(held.sums.saved.unwrap_or(0) + pico);
+    /// A pass was committed.
+    pub fn passed(&self) {
+        self.held().sums.passes += 1;
     }
 
     /// Everything so far.
@@ -125,7 +118,6 @@ mod tests {
             opens_turn: original.is_multiple_of(2),
             original,
             sent,
-            passed: sent < original,
         }
     }
 
@@ -136,6 +128,7 @@ mod tests {
         for (number, original, sent) in [(1, 10, 10), (2, 21, 21), (1, 50, 20), (1, 40, 40)] {
             tally.note(&gone(number, original, sent));
         }
+        tally.passed();
         let sums = tally.sums();
         assert_eq!((sums.requests, sums.sessions, sums.passes), (4, 2, 1));
         let largest = Size {
@@ -144,16 +137,6 @@ mod tests {
             sent: 20,
         };
         assert_eq!(sums.largest, largest);
-    }
-
-    #[test]
-    fn nothing_is_said_of_money_where_no_price_is_known() {
-        let tally = Tally::default();
-        tally.note(&gone(1, 10, 10));
-        assert_eq!(tally.sums().saved, None);
-        tally.saved(5);
-        tally.saved(-7);
-        assert_eq!(tally.sums().saved, Some(-2));
     }
 
     #[test]

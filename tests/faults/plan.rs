@@ -183,6 +183,8 @@ fn file(rng: &mut Rng) -> String {
         0 => "style = \"journal\"",
         _ => "",
     };
+    // Passes at a size, or when the bill asks for one.
+    let when = ["clear_at = 0.6\nsummarize_at = 0.7", "keep_tokens = 1000"][rng.usize(0..2)];
     let tenant = ["header:x-owner", "header:x-owner", "credential"][rng.usize(0..3)];
     format!(
         "store.timeout = \"5s\"\n\
@@ -191,7 +193,7 @@ fn file(rng: &mut Rng) -> String {
          limits.drain = \"2s\"\n\
          pin.user_tokens = 300\n\
          split.turn_clamp = [500, 2000]\n\
-         [policy]\ntail_messages = {}\n{style}\n\
+         [policy]\n{when}\ntail_messages = {}\n{style}\n\
          [clear]\nenabled = {}\nkeep_tool_uses = {}\nat_least = {}\n\
          [trim]\nenabled = {}\nmax_chars = 2000\n\
          [trim.tools.\"Bash\"]\nhead = 400\ntail = 600\n\

@@ -162,6 +162,7 @@ pub const ALL: &[Known] = &[
         Runs,
         "policy.floor=0.25 policy.split=token-fraction",
     ),
+    known("longhaul replay session.jsonl --aim", Runs, "With Longhaul this session"),
     // Development
     known("make test", Checked("make -n test"), "cargo test --locked"),
     known("make check", Checked("make -n check"), "cargo clippy"),

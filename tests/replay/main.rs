@@ -29,6 +29,7 @@ mod speed;
 #[allow(dead_code)]
 #[path = "../proxy/economy/text.rs"]
 mod text;
+mod yardstick;
 
 use std::collections::BTreeMap;
 use std::time::Instant;

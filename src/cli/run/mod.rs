@@ -28,6 +28,7 @@ use super::serve::surroundings;
 use super::{BAD_CONFIGURATION, OverrideArgs, logs};
 use crate::app::App;
 use crate::config::{Config, Loaded, LogLevel, Sources, load_to_serve};
+use crate::engine::money::Money;
 use crate::views::tally::Sums;
 use answers::Answers;
 
@@ -84,12 +85,11 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let (ended, sums, answers) =
-        runtime.block_on(behind(&config, &command, &sources.environment, quiet))?;
-    let code = match ended {
+    let done = runtime.block_on(behind(&config, &command, &sources.environment, quiet))?;
+    let code = match done.ended {
         Ok(code) => {
             if !quiet {
-                tell(&summary::line(&sums, &answers));
+                tell(&summary::line(&done.sums, done.paid, &done.answers));
             }
             code
         }
@@ -148,13 +148,21 @@ fn confined(mut config: Config) -> Config {
     config
 }
 
-/// Runs the command; how it ended, and what went through the proxy meanwhile.
+/// How a command ended, and what went through the proxy meanwhile.
+struct Done {
+    ended: Result<u8, child::NotRun>,
+    sums: Sums,
+    paid: Option<Money>,
+    answers: Answers,
+}
+
+/// Runs the command.
 async fn behind(
     config: &Config,
     command: &[OsString],
     environment: &[(String, String)],
     quiet: bool,
-) -> anyhow::Result<(Result<u8, child::NotRun>, Sums, Answers)> {
+) -> anyhow::Result<Done> {
     // First of all, so that none is missed and none ends the proxy.
     let mut signals = child::Signals::listen().context("cannot listen for signals")?;
     let app = App::start(config, surroundings(config)).await?;
@@ -173,8 +181,12 @@ async fn behind(
         ended
     };
     let ((), ended) = tokio::join!(serving, working);
-    let answers = Answers::read(&metrics.render()?);
-    Ok((ended, tally.sums(), answers))
+    Ok(Done {
+        ended,
+        sums: tally.sums(),
+        paid: metrics.paid_so_far(),
+        answers: Answers::read(&metrics.render()?),
+    })
 }
 
 #[cfg(test)]

@@ -3,14 +3,12 @@
 use std::fmt::Write as _;
 
 use super::answers::Answers;
+use crate::engine::money::{Money, dollars, in_dollars, sentence};
 use crate::engine::numerals::grouped;
 use crate::views::tally::{Size, Sums};
 
-/// Pico-dollars of a cent.
-const CENT: i128 = 10_000_000_000;
-
 /// What went through the proxy.
-pub fn line(sums: &Sums, answers: &Answers) -> String {
+pub fn line(sums: &Sums, paid: Option<Money>, answers: &Answers) -> String {
     if sums.requests == 0 {
         return answers.told().unwrap_or_else(|| {
             "no conversation came through: does the command read ANTHROPIC_BASE_URL?".to_owned()
@@ -35,10 +33,10 @@ pub fn line(sums: &Sums, answers: &Answers) -> String {
         grouped(sent),
         counted(sums.passes, "pass")
     );
-    if let Some(pico) = sums.saved {
-        let cents = (pico.abs() + CENT / 2) / CENT;
-        let sign = if pico < 0 && cents > 0 { "-" } else { "" };
-        let _ = write!(line, "; saved {sign}${}.{:02}", cents / 100, cents % 100);
+    if let Some(money) = paid {
+        let (spent, without) = (in_dollars(money.spent), in_dollars(money.without));
+        let saved = dollars(in_dollars(money.saved()));
+        let _ = write!(line, "; {} (saved {saved})", sentence(spent, without));
     }
     line
 }
@@ -59,42 +57,47 @@ mod tests {
 
     #[test]
     fn the_end_is_told_in_a_line() {
-        let sums = |requests, sessions, passes, saved| Sums {
+        let sums = |requests, sessions, passes| Sums {
             requests,
             sessions,
             passes,
-            saved,
             largest: Size {
                 turns: 1,
                 original: 182_345,
                 sent: 64_211,
             },
         };
+        let cents = |spent: i128, without: i128| Money {
+            spent: 10_000_000_000 * spent,
+            without: 10_000_000_000 * without,
+        };
         let rows = [
             (
                 Sums::default(),
+                None,
                 "no conversation came through: does the command read ANTHROPIC_BASE_URL?",
             ),
             (
-                sums(1, 1, 0, None),
+                sums(1, 1, 0),
+                None,
                 "1 request, 1 turn, context 182,345 tokens, sent as 64,211; 0 passes",
             ),
             (
-                sums(1_057, 3, 1, Some(1_925_000_000_000)),
+                sums(1_057, 3, 1),
+                Some(cents(120, 313)),
                 "1,057 requests in 3 sessions; the largest: 1 turn, context 182,345 tokens, \
-                 sent as 64,211; 1 pass; saved $1.93",
+                 sent as 64,211; 1 pass; spent $1.20; without Longhaul it would have been $3.13 \
+                 (saved $1.93)",
             ),
             (
-                sums(2, 1, 2, Some(-31_000_000_000)),
-                "2 requests, 1 turn, context 182,345 tokens, sent as 64,211; 2 passes; saved -$0.03",
-            ),
-            (
-                sums(2, 1, 2, Some(-1)),
-                "2 requests, 1 turn, context 182,345 tokens, sent as 64,211; 2 passes; saved $0.00",
+                sums(2, 1, 2),
+                Some(cents(63, 60)),
+                "2 requests, 1 turn, context 182,345 tokens, sent as 64,211; 2 passes; spent $0.63; \
+                 without Longhaul it would have been $0.60 (saved -$0.0300)",
             ),
         ];
-        for (sums, expected) in rows {
-            assert_eq!(line(&sums, &Answers::default()), expected);
+        for (sums, paid, expected) in rows {
+            assert_eq!(line(&sums, paid, &Answers::default()), expected);
         }
     }
 }

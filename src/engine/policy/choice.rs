@@ -24,6 +24,34 @@ pub struct Item {
     pub useless: bool,
     /// Pictures in it.
     pub images: usize,
+    /// How likely it is to be needed again.
+    pub need: Need,
+}
+
+/// How likely a result is to be needed again. Measured on recordings: the chance
+/// per request falls with age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Need {
+    /// The chance at the age of one request, in thousandths.
+    pub hazard: u32,
+    /// Requests since it arrived.
+    pub age: u32,
+}
+
+impl Need {
+    /// The chance that it is needed within this many further requests, in
+    /// thousandths.
+    pub fn within(self, requests: u32) -> u64 {
+        let age = f64::from(self.age.max(1));
+        let sum = ((age + f64::from(requests)) / age).ln() * f64::from(self.hazard);
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small positive number"
+        )]
+        let thousandths = sum.min(1_000.0) as u64;
+        thousandths
+    }
 }
 
 /// All that can go, in order of place, and what stands behind each place.
@@ -40,6 +68,12 @@ pub struct Offer {
     pub images: usize,
     /// A summary that lies ready.
     pub closing: Option<Closing>,
+    /// What a summary could stand for that nobody has written yet, with what it
+    /// would save.
+    pub closable: Option<Closing>,
+    /// Tokens of the segments, which are written again if the cache does not
+    /// hold them.
+    pub segments: u64,
     /// What the journal style could hide: the turns before those it keeps.
     pub old_turns: Option<Closing>,
     /// More than these, to come down to the floor.
@@ -60,6 +94,8 @@ pub struct Closing {
     pub frees: u64,
     /// Nothing else may change with it.
     pub alone: bool,
+    /// Tokens of the messages as the client has them, about.
+    pub raw: u64,
 }
 
 /// What a gain is reckoned with.
@@ -79,7 +115,7 @@ pub(super) struct Limits {
     /// Tokens above the floor.
     pub excess: u64,
     /// The most that may be lost, should there be no further request.
-    pub stake: Option<Pico>,
+    pub allowance: Option<Pico>,
     /// Tokens that must be freed.
     pub at_least: u64,
 }
@@ -95,6 +131,8 @@ pub struct Chosen {
     pub rewrites: u64,
     /// What it gains.
     pub gain: Pico,
+    /// Tokens of thinking that are lost with it.
+    pub thinking: u64,
 }
 
 impl Chosen {
@@ -135,6 +173,7 @@ impl Offer {
             to,
             frees,
             alone,
+            ..
         } = closing;
         if alone {
             // Nor does it spoil any thinking.
@@ -157,17 +196,15 @@ impl Offer {
         let items = || take.iter().filter_map(|index| self.items.get(*index));
         let images: usize = items().map(|item| item.images).sum();
         // Whether a prompt holds pictures at all is part of what is cached.
-        let from = if images > 0 && images >= self.images {
-            0
-        } else {
-            let before = self.living.iter().rev().find(|end| **end < first);
-            before.map_or(0, |end| end + 1)
-        };
+        let before = self.living.iter().rev().find(|end| **end < first);
+        let before = before.filter(|_| images == 0 || images < self.images);
+        let from = before.map_or(0, |end| end + 1);
+        let ours = if before.is_some() { 0 } else { self.segments };
         let at = |sums: &[u64], at: usize| sums.get(at).copied().unwrap_or(0);
         let thinking = at(&self.thinking, kept);
         let taken: u64 = items().map(|item| item.frees).sum();
         let frees = taken + besides + thinking;
-        let rewrites = at(&self.behind, from).saturating_sub(frees);
+        let rewrites = (at(&self.behind, from) + ours).saturating_sub(frees);
         // What the model thought must be thought again, or told: its worth is
         // put at the price of telling it.
         let lost = Pico::from(thinking) * Pico::from(worth.rates.input);
@@ -176,6 +213,7 @@ impl Offer {
             take,
             frees,
             rewrites,
+            thinking,
         }
     }
 
@@ -198,8 +236,26 @@ impl Offer {
         taken
     }
 
+    /// What comes of clearing everything from a message on; `useless`: only what
+    /// the agent has no more use for.
+    pub(super) fn cleared_from(&self, from: usize, useless: bool, worth: &Worth) -> Chosen {
+        let items = self.items.iter().enumerate();
+        let fits = |(_, item): &(usize, &Item)| item.message >= from && (item.useless || !useless);
+        let take = items.filter(fits).map(|(index, _)| index).collect();
+        self.chosen(take, worth)
+    }
+
+    /// Tokens behind the messages up to here, and of these the ones that no entry
+    /// of the cache ends behind.
+    pub(super) fn up_to(&self, to: usize) -> (u64, u64) {
+        let living = self.living.iter().rev().find(|end| **end < to);
+        let from = living.map_or(0, |end| end + 1);
+        let behind = |at: usize| self.behind.get(at).copied().unwrap_or(0);
+        (behind(to), behind(from).saturating_sub(behind(to)))
+    }
+
     /// Places at which a pass may begin, evenly over what can go.
-    fn places(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
         let step = self.items.len().div_ceil(PLACES).max(1);
         self.items.iter().step_by(step).map(|item| item.message)
     }
@@ -211,7 +267,7 @@ impl Offer {
 pub(super) fn best(offer: &Offer, worth: &Worth, limits: &Limits) -> Option<Chosen> {
     let affordable = |chosen: &Chosen| {
         let loss = || chosen.loss(worth);
-        limits.stake.is_none_or(|stake| loss() <= stake.max(0))
+        limits.allowance.is_none_or(|most| loss() <= most.max(0))
     };
     let fitting: Vec<Chosen> = offer
         .places()

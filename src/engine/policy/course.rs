@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::account::Accounts;
 use super::rates::Pico;
 
 /// Requests within which a view that fills up again was refilled at once.
@@ -14,13 +15,18 @@ const REFILL: u32 = 5;
 const DISTRUST: u32 = 2;
 /// The most that is held against predictions.
 const MOST_DISTRUST: u32 = 4;
-/// What a lineage may lose by a pass that turns out not to pay, in thousandths
-/// of what it has cost so far.
-const STAKE: Pico = 15;
+/// How many of a hundred results agents fetch again although they still see them.
+const USUAL: u32 = 30;
+/// Fewer than this say nothing.
+const USUAL_AT_LEAST: u32 = 4;
+/// The most that a session may cost at any request, in percent of what it would
+/// have cost without any pass.
+const GUARD: Pico = 105;
 
 /// The course of a lineage.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Course {
     /// The view has passed the first watermark, and no pass has brought it down.
     pub latched: bool,
@@ -40,9 +46,36 @@ pub struct Course {
     spent: u64,
     /// What passes have saved it, net; may be negative.
     saved: i64,
+    /// Requests of it whose model has no known price: they were taken at usual
+    /// prices, which will do for decisions but is not what was paid.
+    unpriced: u32,
+    /// Results that passes have cleared.
+    pub cleared: u32,
+    /// What carrying old content has cost.
+    pub accounts: Accounts,
+    /// Somebody asked for a pass that is not complete yet: its summary is taken
+    /// as soon as it is ready.
+    pub compacting: bool,
+    /// A summary is due, and was not there yet when that was found.
+    pub preparing: bool,
 }
 
 impl Course {
+    /// How much more than usual the agent fetches again what passes removed, in
+    /// percent, when it has done so this often.
+    pub fn fetches(&self, again: usize) -> u32 {
+        let again = u32::try_from(again).unwrap_or(u32::MAX);
+        let usual = self.cleared.saturating_mul(USUAL) / 100;
+        let usual = usual.max(USUAL_AT_LEAST);
+        let percent = again.saturating_mul(100) / usual;
+        percent.clamp(100, 400)
+    }
+
+    /// Whether a summary is to be written.
+    pub fn wants_summary(&self) -> bool {
+        self.compacting || self.preparing
+    }
+
     /// Another request.
     pub fn goes_on(&mut self) {
         self.since_pass = self.since_pass.saturating_add(1);
@@ -100,15 +133,33 @@ impl Course {
         self.saved = self.saved.saturating_add(saved);
     }
 
-    /// What a pass may lose, should this have been the last request: a small
-    /// part of what was spent, and what earlier passes have earned.
-    pub fn stake(&self) -> Pico {
-        Pico::from(self.spent) * STAKE / 1000 + Pico::from(self.saved)
+    /// What a pass may cost, should this be the last request: given what the request
+    /// costs as it is, and what it would have cost without any pass.
+    pub fn allowance(&self, as_is: Pico, without: Pico) -> Pico {
+        let spent = Pico::from(self.spent);
+        let without = spent + Pico::from(self.saved) + without;
+        without * GUARD / 100 - spent - as_is
     }
 
-    /// What passes have saved, net, in pico-dollars.
-    pub fn saved(&self) -> Pico {
-        Pico::from(self.saved)
+    /// Something else was paid for: an attempt at a summary.
+    pub fn charged(&mut self, cost: Pico) {
+        self.billed(cost, -cost);
+    }
+
+    /// A request was billed at usual prices.
+    pub fn note_unpriced(&mut self) {
+        self.unpriced = self.unpriced.saturating_add(1);
+    }
+
+    /// Whether all of it was billed at known prices.
+    pub fn is_priced(&self) -> bool {
+        self.unpriced == 0
+    }
+
+    /// What was spent, and what would have been without any pass, in pico-dollars.
+    pub fn totals(&self) -> (Pico, Pico) {
+        let spent = Pico::from(self.spent);
+        (spent, spent + Pico::from(self.saved))
     }
 }
 
@@ -157,14 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_earned_may_be_risked_and_what_was_lost_may_not_be_lost_again() {
+    fn what_was_earned_may_be_spent_and_what_was_lost_may_not_be_lost_again() {
         let mut course = Course::default();
-        assert_eq!(course.stake(), 0);
+        assert_eq!(course.allowance(0, 0), 0);
+        assert_eq!(course.allowance(1_000, 1_000), 50);
         course.billed(1_000_000, 0);
-        assert_eq!(course.stake(), 15_000);
-        course.billed(0, 5_000);
-        assert_eq!(course.stake(), 20_000);
-        course.billed(0, -30_000);
-        assert!(course.stake() < 0);
+        assert_eq!(course.allowance(0, 0), 50_000);
+        course.billed(0, 10_000);
+        assert_eq!(course.allowance(0, 0), 60_500);
+        course.charged(100_000);
+        assert!(course.allowance(0, 0) < 0);
+        assert_eq!(course.totals(), (1_100_000, 1_010_000));
     }
 }

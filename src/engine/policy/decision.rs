@@ -39,6 +39,10 @@ pub enum Rest {
         /// What may be lost.
         stake: Pico,
     },
+    /// The accounts have not reached what a pass costs.
+    NotDue,
+    /// A summary would pay more than anything that can be done at once.
+    Prepares,
     /// There is room until the model's turn ends.
     Waits,
     /// Passes are refilled at once: another would not last either.
@@ -50,7 +54,11 @@ impl Rest {
     /// look before it has grown.
     pub fn has_looked(self) -> bool {
         match self {
-            Self::TooLittle { .. } | Self::DoesNotPay { .. } | Self::TooMuchAtStake { .. } => true,
+            Self::TooLittle { .. }
+            | Self::DoesNotPay { .. }
+            | Self::TooMuchAtStake { .. }
+            | Self::NotDue
+            | Self::Prepares => true,
             Self::Calm | Self::Looked | Self::Waits | Self::Thrash => false,
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn settle(
         Urge::All => (true, situation.watermarks.floor),
         Urge::Free | Urge::IfItPays => (false, situation.watermarks.floor),
         // A client's wish is to clear; and nothing was summed up.
-        Urge::AllOf(_) | Urge::Swap | Urge::SwapIfItPays => {
+        Urge::AllOf(_) | Urge::Swap | Urge::SwapIfItPays | Urge::IfDue => {
             return lighter.map(|chosen| (chosen, Closes::Nothing));
         }
     };

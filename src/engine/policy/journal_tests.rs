@@ -15,6 +15,7 @@ fn turns(size: u64) -> Offer {
         to: half,
         frees: size / 2 - 2_000,
         alone: false,
+        raw: 0,
     });
     offer
 }
@@ -29,6 +30,7 @@ fn one_long_turn(size: u64) -> Offer {
         to: offer.behind.len() - 30,
         frees: size.saturating_sub(32_000),
         alone: false,
+        raw: 0,
     });
     offer
 }
@@ -188,6 +190,7 @@ fn the_cut_stands_still_between_batches() {
             to: usize::try_from((shown - 12) * 2).unwrap(),
             frees: (shown - 12) * 2_000,
             alone: false,
+            raw: 0,
         });
         match decide(&situation, &offer) {
             Decision::Pass(_) => {

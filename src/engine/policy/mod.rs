@@ -3,12 +3,14 @@
 //! A pass is worth making only if it pays. To change a view at some place writes
 //! everything behind it once more, and saves what was removed on every later
 //! request; with reads at a fortieth of the price of input the break-even can be
-//! dozens of requests away. So between the first watermark and the hard one a
-//! pass is made if it gains over the requests that are to be expected, and if
-//! the lineage can afford to be wrong: should this be the last request, no more
-//! may be lost than a small part of what was spent, and what earlier passes have
-//! earned. When the cache has gone cold, tidying up is free. Past the hard
-//! watermark a pass must be made, the cheapest that reaches the floor.
+//! dozens of requests away. How long a session goes on is not known. So what
+//! carrying old content costs is added up, and a pass is made when that has
+//! reached a multiple of what the pass costs, at any size of the view, and only if
+//! the session stays within a twentieth of what it would have cost without us,
+//! should this be its last request. When the cache has gone cold, tidying up is
+//! free. Past the hard watermark a pass must be made, the cheapest that reaches the
+//! floor. Where an operator has set a first watermark, passes are made from there
+//! on instead, if they gain over the requests that are to be expected.
 //!
 //! | question | module |
 //! |---|---|
@@ -16,23 +18,30 @@
 //! | what has the lineage been through | `course` |
 //! | how much will come | `recent` |
 //! | what can go, and which of it | `choice` |
+//! | what goes without a summary | `lighter` |
+//! | which pass the bill asks for | `account`, `economy` |
 //! | what goes in the journal style | `journal` |
 //! | what was decided, and why | `decision` |
 
+mod account;
 mod choice;
 mod course;
 mod decision;
+mod economy;
 mod journal;
+mod lighter;
 mod rates;
 mod recent;
 
-pub use choice::{Chosen, Closing, Item, Offer, Worth};
+pub use account::{Accounts, Finding, Means};
+pub use choice::{Chosen, Closing, Item, Need, Offer, Worth};
 pub use course::Course;
 pub use decision::{Closes, Decision, Numbers, Pass, Rest};
+pub use economy::{Bill, Summaries};
 pub use rates::{Age, Cache, Pico, Rates, gain};
 pub use recent::{Recent, Sizes};
 
-use choice::{Limits, best};
+use lighter::lighter;
 
 /// The fewest requests that are reckoned with, and the most.
 const HORIZON: (u32, u32) = (8, 200);
@@ -40,10 +49,11 @@ const HORIZON: (u32, u32) = (8, 200);
 /// Sizes in tokens at which something happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watermarks {
-    /// From here on results may go, if it pays.
-    pub clear_at: u64,
-    /// From here on a summary is prepared, and swapped in if it pays.
-    pub summarize_at: u64,
+    /// From here on results may go although the accounts do not ask for it; none:
+    /// only the accounts decide.
+    pub clear_at: Option<u64>,
+    /// The same for summaries.
+    pub summarize_at: Option<u64>,
     /// From here on something must go.
     pub hard_at: u64,
     /// What a pass comes down to.
@@ -80,6 +90,8 @@ pub struct Situation {
     pub cache: Cache,
     /// What tokens cost.
     pub rates: Rates,
+    /// What this request and the next ones cost, and what may be spent.
+    pub bill: Bill,
     /// What the lineage has been through.
     pub course: Course,
     /// Requests of the lineage so far.
@@ -163,6 +175,8 @@ pub enum Urge {
     SwapIfItPays,
     /// It is made if it pays.
     IfItPays,
+    /// It is made if the accounts say that one is due.
+    IfDue,
 }
 
 impl Situation {
@@ -173,12 +187,21 @@ impl Situation {
 
     /// Whether the view is, or is about to be, past the first watermark.
     pub fn is_full(&self) -> bool {
-        self.projected() >= self.watermarks.clear_at
+        let clear_at = self.watermarks.clear_at;
+        clear_at.is_some_and(|clear_at| self.projected() >= clear_at)
     }
 
     /// Whether it has been, and no pass has brought it down to the floor.
     fn presses(&self) -> bool {
         self.is_full() || (self.course.latched && self.size > self.watermarks.floor)
+    }
+
+    fn worth(&self) -> Worth {
+        Worth {
+            rates: self.rates,
+            cache: self.cache,
+            horizon: self.horizon(),
+        }
     }
 
     /// Requests to reckon with: about as many as there have been.
@@ -221,9 +244,16 @@ impl Situation {
             () if thrash && full => Err(Rest::Thrash),
             () if let Some(urge) = self.swaps() => Ok(urge),
             () if self.still => Err(Rest::Waits),
-            () if self.binds_in_loop && (full || moves || self.cache == Cache::Cold) => {
-                Err(Rest::Waits)
+            () if self.binds_in_loop && (full || moves || self.is_free()) => Err(Rest::Waits),
+            () if self.by_accounts() && self.deserves_look(grown) => {
+                let trigger = if self.is_free() {
+                    Trigger::Temporal
+                } else {
+                    Trigger::Budget
+                };
+                Ok((trigger, Urge::IfDue))
             }
+            () if self.by_accounts() => Err(Rest::Calm),
             () if self.cache == Cache::Cold => Ok((Trigger::Temporal, Urge::Free)),
             () if (full || moves) && grown => Ok((Trigger::Budget, Urge::IfItPays)),
             () if full || moves => Err(Rest::Looked),
@@ -252,6 +282,7 @@ impl Situation {
         let heals = self.ready.filter(|_| !self.binds_in_loop)?;
         let cold = self.cache == Cache::Cold;
         match () {
+            () if self.course.compacting => Some((Trigger::Manual, Urge::Swap)),
             () if heals && (cold || !self.in_loop) => Some((Trigger::Heal, Urge::Swap)),
             () if cold => Some((Trigger::Temporal, Urge::Swap)),
             () if self.is_due() => Some((Trigger::Budget, Urge::SwapIfItPays)),
@@ -262,7 +293,8 @@ impl Situation {
     /// Whether the conversation is about to be past the watermark from which on
     /// summaries are prepared.
     pub fn is_due(&self) -> bool {
-        self.projected() >= self.watermarks.summarize_at
+        let summarize_at = self.watermarks.summarize_at;
+        summarize_at.is_some_and(|summarize_at| self.projected() >= summarize_at)
     }
 
     /// Whether a summary should be prepared, given how much could go without
@@ -295,10 +327,14 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
                 must_reach: match urge {
                     _ if closes == Closes::Summary && situation.native => None,
                     Urge::Must(target) => Some(situation.to_reach(target, closes)),
+                    // What somebody asks for waits for its summary, if one can be
+                    // had: nothing is left out without one.
+                    Urge::All if situation.awaits_summary() => None,
                     Urge::All => Some(situation.to_reach(situation.watermarks.floor, closes)),
                     Urge::AllOf(_)
                     | Urge::Free
                     | Urge::IfItPays
+                    | Urge::IfDue
                     | Urge::Swap
                     | Urge::SwapIfItPays => None,
                 },
@@ -321,22 +357,22 @@ pub fn decide(situation: &Situation, offer: &Offer) -> Decision {
 /// place of what it sums up. Lighter means go first: a summary is taken where
 /// they do not come down to the floor.
 fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<(Chosen, Closes), Rest> {
-    let worth = Worth {
-        rates: situation.rates,
-        cache: situation.cache,
-        horizon: situation.horizon(),
-    };
+    let worth = situation.worth();
+    if urge == Urge::IfDue {
+        return economy::settle(situation, offer, &worth);
+    }
     let lighter = lighter(situation, offer, urge, &worth);
     if situation.journal {
         return journal::settle(situation, offer, urge, &worth, lighter);
     }
     let target = match urge {
         Urge::Must(target) => target,
+        Urge::All if situation.by_accounts() => situation.working_set(),
         _ => situation.watermarks.floor,
     };
     let reaches = |chosen: &Chosen| situation.size.saturating_sub(chosen.frees) <= target;
     let wanted = match urge {
-        Urge::AllOf(_) | Urge::Free | Urge::IfItPays => false,
+        Urge::AllOf(_) | Urge::Free | Urge::IfItPays | Urge::IfDue => false,
         Urge::Swap => true,
         Urge::Must(_) | Urge::All if situation.native => true,
         Urge::Must(_) | Urge::All | Urge::SwapIfItPays => !lighter.as_ref().is_ok_and(reaches),
@@ -352,72 +388,6 @@ fn settle(situation: &Situation, offer: &Offer, urge: Urge) -> Result<(Chosen, C
         return lighter;
     }
     Ok((summary, Closes::Summary))
-}
-
-/// What goes without a summary.
-fn lighter(
-    situation: &Situation,
-    offer: &Offer,
-    urge: Urge,
-    worth: &Worth,
-) -> Result<Chosen, Rest> {
-    let floor = situation.watermarks.floor;
-    let limits = |target: u64| Limits {
-        excess: situation.size.saturating_sub(target),
-        stake: None,
-        at_least: 0,
-    };
-    let nothing = Rest::TooLittle { frees: 0 };
-    match urge {
-        // If it takes more than can be had, all of it goes: what other means then
-        // take from the conversation is worth more to the agent.
-        Urge::Must(target) => Ok(best(
-            offer,
-            worth,
-            &Limits {
-                at_least: situation.size.saturating_sub(target),
-                ..limits(target)
-            },
-        )
-        .unwrap_or_else(|| offer.all(worth))),
-        Urge::All => Ok(offer.all(worth)),
-        Urge::AllOf(at_least) => enough(offer.all(worth), at_least),
-        Urge::Swap => Err(nothing),
-        Urge::Free => {
-            let chosen = best(offer, worth, &limits(floor)).ok_or(nothing)?;
-            enough(chosen, situation.at_least)
-        }
-        Urge::IfItPays | Urge::SwapIfItPays => {
-            let stake = situation.course.stake();
-            let affordable = Limits {
-                stake: Some(stake),
-                at_least: situation.at_least,
-                ..limits(floor)
-            };
-            let Some(chosen) = best(offer, worth, &affordable) else {
-                let daring = Limits {
-                    stake: None,
-                    ..affordable
-                };
-                let loss = best(offer, worth, &daring).ok_or(nothing)?.loss(worth);
-                return Err(Rest::TooMuchAtStake { loss, stake });
-            };
-            let chosen = enough(chosen, situation.at_least)?;
-            if chosen.gain <= 0 && !situation.will_be_full() {
-                return Err(Rest::DoesNotPay { gain: chosen.gain });
-            }
-            Ok(chosen)
-        }
-    }
-}
-
-fn enough(chosen: Chosen, at_least: u64) -> Result<Chosen, Rest> {
-    if chosen.frees < at_least.max(1) {
-        return Err(Rest::TooLittle {
-            frees: chosen.frees,
-        });
-    }
-    Ok(chosen)
 }
 
 #[cfg(test)]

@@ -26,6 +26,14 @@ pub struct Rates {
 }
 
 impl Rates {
+    /// What each of some tokens cost when so many of them were in no cache.
+    pub fn mean(&self, tokens: u64, unread: u64) -> u64 {
+        let unread = unread.min(tokens);
+        let paid = u128::from(unread) * u128::from(self.write)
+            + u128::from(tokens - unread) * u128::from(self.read);
+        u64::try_from(paid / u128::from(tokens.max(1))).unwrap_or(u64::MAX)
+    }
+
     /// The rates of a model, for caches of this lifetime.
     pub fn new(prices: &Prices, lifetime: Option<Duration>) -> Self {
         let hour = lifetime.is_some_and(|lifetime| lifetime > SHORT);

@@ -4,6 +4,13 @@ use super::Survey;
 use crate::engine::native::Native;
 use crate::engine::overlay::Segment;
 use crate::engine::policy::Closing;
+use crate::engine::span;
+
+/// Tokens that the first segment should take.
+const SEGMENT: u64 = 2_000;
+
+/// Bytes of a message that are a token, about.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// What is closed with a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +33,54 @@ impl Survey<'_> {
         Some(self.saved_by(segment, messages))
     }
 
+    /// What a summary could stand for that nobody has written yet: everything
+    /// behind what is hidden already, up to the working set.
+    pub(super) fn closable(&self, messages: &[u64]) -> Option<Closing> {
+        let room = self.settings.closable?;
+        let look = span::Look {
+            weights: messages,
+            room,
+            split: &self.settings.split,
+            manual_thinking: self.settings.manual_thinking,
+            max_segments: self.settings.max_segments,
+            user_tokens: u64::MAX,
+        };
+        let wanted = span::wanted(self.conversation, self.current, &look)?;
+        let hidden = messages.get(wanted.span.clone()).unwrap_or(&[]);
+        let hidden: u64 = hidden.iter().sum();
+        let covered = |held: &&Segment| held.from as usize >= wanted.span.start;
+        let held = self.current.segments.iter().filter(covered);
+        let held: u64 = held.map(|held| self.weights.of_text(&held.block)).sum();
+        Some(Closing {
+            from: wanted.span.start,
+            to: wanted.span.end,
+            frees: (hidden + held).saturating_sub(self.expected_segment()),
+            alone: self.settings.summaries_keep_thinking,
+            raw: self.raw(wanted.span.clone()),
+        })
+    }
+
+    /// Tokens of messages as the client has them, about.
+    fn raw(&self, span: std::ops::Range<usize>) -> u64 {
+        let bytes = |at: usize| self.conversation.message(at).map_or(0, |it| it.span.len());
+        span.map(bytes).sum::<usize>() as u64 / BYTES_PER_TOKEN
+    }
+
+    /// Tokens that the next segment should take: as many as those before it.
+    fn expected_segment(&self) -> u64 {
+        let segments = self.current.segments.iter();
+        let sizes: Vec<u64> = segments.map(|it| self.weights.of_text(&it.block)).collect();
+        let sum: u64 = sizes.iter().sum();
+        sum.checked_div(sizes.len() as u64).unwrap_or(SEGMENT)
+    }
+
+    /// Tokens of all segments.
+    pub(super) fn segments(&self) -> u64 {
+        let segments = self.current.segments.iter().map(|segment| &segment.block);
+        let ours = segments.chain(self.current.carried());
+        ours.map(|block| self.weights.of_text(block)).sum()
+    }
+
     /// What a segment saves of these messages.
     pub(super) fn saved_by(&self, segment: &Segment, messages: &[u64]) -> Closing {
         let (from, to) = (segment.from as usize, segment.to as usize);
@@ -39,6 +94,7 @@ impl Survey<'_> {
             to,
             frees: (hidden + held).saturating_sub(ours),
             alone: false,
+            raw: 0,
         }
     }
 
@@ -54,6 +110,7 @@ impl Survey<'_> {
             to,
             frees: (hidden + held).saturating_sub(ours),
             alone: true,
+            raw: 0,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::engine::notice::Notice;
 use crate::engine::overlay::Segment;
 use crate::engine::pinned;
 use crate::engine::recall::telling::Telling;
+use crate::engine::span::Room;
 use crate::engine::split::Split;
 use crate::engine::trim::Keep;
 
@@ -37,6 +38,11 @@ pub struct Settings {
     pub archives: Option<Telling>,
     /// Turns that the journal style keeps; none: it is not the style.
     pub live_turns: Option<usize>,
+    /// How much a summary that is still to be written would hide; none: none can
+    /// be written.
+    pub closable: Option<Room>,
+    /// Summaries are the API's own, which spoil no thinking.
+    pub summaries_keep_thinking: bool,
 }
 
 impl Settings {
@@ -56,6 +62,10 @@ impl Settings {
 pub struct Clears {
     /// The newest results that are never cleared.
     pub keep_tool_uses: usize,
+    /// Tokens of the newest messages in which none is cleared.
+    pub keep_tokens: u64,
+    /// Results of fewer tokens are not worth clearing.
+    pub small: u64,
     /// Tools whose results are never touched.
     pub exclude_tools: Vec<String>,
     /// Whether results that later ones replace go first.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::plain::spoken;
 use super::{Line, Wrong, counted};
-use crate::replay::recording::{Recording, Spoken, blocks, kind, legal, text};
+use crate::replay::recording::{NotPlayed, Recording, Spoken, blocks, kind, legal, text};
 
 /// What stands for an answer that was not captured: that of the newest request.
 const NOT_CAPTURED: &str = "…";
@@ -39,6 +39,8 @@ struct Conversation<'a> {
     body: &'a Value,
     /// How many bodies belong to it.
     bodies: usize,
+    /// How many of them were sent before.
+    repeats: usize,
     /// The bodies with which it began and ended.
     from: usize,
     to: usize,
@@ -115,6 +117,7 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recording>
                 messages,
                 body: value,
                 bodies: 1,
+                repeats: 0,
                 from: at,
                 to: at,
             });
@@ -123,6 +126,7 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recording>
         conversation.bodies += 1;
         conversation.to = at;
         if matches!(relation, Relation::Repeats) {
+            conversation.repeats += 1;
             continue;
         }
         if matches!(relation, Relation::TurnsBack) {
@@ -139,16 +143,31 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Vec<Recording>
             counted(left, "request")
         )
     }));
-    leave_out(&mut known, warnings);
-    Ok(recordings(known))
+    let aside = leave_out(&mut known, warnings);
+    let repeated = known.iter().map(|it| it.repeats).sum();
+    let mut recordings = recordings(known);
+    let not_played = [
+        (left, "nothing went on from it"),
+        (aside, "it was asked on the side and never went on"),
+        (repeated, "it was sent again"),
+    ];
+    let not_played = not_played.into_iter();
+    if let Some(longest) = recordings.first_mut() {
+        longest.not_played = not_played
+            .filter_map(|(requests, why)| NotPlayed::some(requests, why))
+            .collect();
+    }
+    Ok(recordings)
 }
 
-/// Leaves out what was asked once, unless there is nothing else.
-fn leave_out(known: &mut Vec<Conversation<'_>>, warnings: &mut Vec<String>) {
+/// Leaves out what was asked once, unless there is nothing else; says how many
+/// requests that were.
+fn leave_out(known: &mut Vec<Conversation<'_>>, warnings: &mut Vec<String>) -> usize {
     let leads_on = |it: &Conversation<'_>| legal(&it.messages).len() > 1;
     if !known.iter().any(leads_on) {
+        let others: usize = known.iter().skip(1).map(|it| it.bodies).sum();
         known.truncate(1);
-        return;
+        return others;
     }
     let aside = known.iter().filter(|it| !leads_on(it));
     let aside: usize = aside.map(|it| it.bodies).sum();
@@ -159,6 +178,7 @@ fn leave_out(known: &mut Vec<Conversation<'_>>, warnings: &mut Vec<String>) {
             counted(aside, "request")
         )
     }));
+    aside
 }
 
 fn recordings(known: Vec<Conversation<'_>>) -> Vec<Recording> {

@@ -7,13 +7,14 @@
 //! parent a line from further up; what had been said since then is gone. Where
 //! the client compacted its history a new one begins.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
 use super::moment::moment;
+use super::notes::JOINED;
 use super::{Line, Wrong, content, counted};
-use crate::replay::recording::{Recording, Spoken, opens_turn, text};
+use crate::replay::recording::{NotPlayed, Recording, Spoken, count_joined, opens_turn, text};
 
 /// How far back the rest of an answer may have begun.
 const BACK: usize = 64;
@@ -42,6 +43,40 @@ struct Session {
     places: HashMap<String, usize>,
 }
 
+/// Requests that are left out.
+#[derive(Default)]
+struct LeftOut {
+    rewound: usize,
+    failed: usize,
+    /// Those of sub-agents, by the id of the answer or the number of its line.
+    of_agents: BTreeSet<String>,
+}
+
+impl LeftOut {
+    fn note_of_agent(&mut self, line: &Line) {
+        let message = line.value.get("message");
+        let id = message.map_or("", |message| text(message, "id"));
+        if text(&line.value, "type") == "assistant" {
+            self.of_agents.insert(match id {
+                "" => line.number.to_string(),
+                id => id.to_owned(),
+            });
+        }
+    }
+
+    fn told(&self, stretches: &[Vec<Spoken>]) -> Vec<NotPlayed> {
+        let each = [
+            (self.of_agents.len(), "a sub-agent has a history of its own"),
+            (self.rewound, "the user went back to an earlier message"),
+            (self.failed, "the API answered with an error"),
+            (count_joined(stretches), JOINED),
+        ];
+        let each = each.into_iter();
+        each.filter_map(|(requests, why)| NotPlayed::some(requests, why))
+            .collect()
+    }
+}
+
 impl Session {
     fn say(&mut self, id: &str, spoken: Spoken) {
         let known = self.ids.iter().enumerate().rev().take(BACK);
@@ -57,12 +92,16 @@ impl Session {
         }
     }
 
-    /// Goes back to where the prompt was written, if that is further up.
-    fn rewind(&mut self, parent: &str) {
-        if let Some(place) = self.places.get(parent) {
-            self.spoken.truncate(*place);
-            self.ids.truncate(*place);
-        }
+    /// Goes back to where the prompt was written, if that is further up; says
+    /// how many answers are gone with that.
+    fn rewind(&mut self, parent: &str) -> usize {
+        let Some(place) = self.places.get(parent).copied() else {
+            return 0;
+        };
+        self.ids.truncate(place);
+        let gone = self.spoken.split_off(place.min(self.spoken.len()));
+        let is_answer = |spoken: &&Spoken| text(&spoken.message, "role") == "assistant";
+        gone.iter().filter(is_answer).count()
     }
 }
 
@@ -75,9 +114,12 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wro
     }));
     let mut recording = Recording::default();
     let mut session = Session::default();
-    for Line { number, value } in lines {
+    let mut left_out = LeftOut::default();
+    for line in lines {
+        let Line { number, value } = line;
         let flag = |name: &str| value.get(name).and_then(Value::as_bool) == Some(true);
         if is_aside(value) {
+            left_out.note_of_agent(line);
             continue;
         }
         let compacted = text(value, "subtype") == "compact_boundary" || flag("isCompactSummary");
@@ -86,7 +128,9 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wro
                 .stretches
                 .push(std::mem::take(&mut session).spoken);
         }
-        if is(value) && !flag("isApiErrorMessage") {
+        if flag("isApiErrorMessage") {
+            left_out.failed += 1;
+        } else if is(value) {
             let message = value.get("message").cloned().unwrap_or_default();
             let content = content(*number, message.get("content"))?;
             let spoken = Spoken {
@@ -94,7 +138,7 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wro
                 at: moment(value.get("timestamp")),
             };
             if opens_turn(&spoken.message) {
-                session.rewind(text(value, "parentUuid"));
+                left_out.rewound += session.rewind(text(value, "parentUuid"));
             }
             session.say(text(&message, "id"), spoken);
         }
@@ -102,5 +146,6 @@ pub fn read(lines: &[Line], warnings: &mut Vec<String>) -> Result<Recording, Wro
         session.places.insert(text(value, "uuid").to_owned(), place);
     }
     recording.stretches.push(session.spoken);
+    recording.not_played = left_out.told(&recording.stretches);
     Ok(recording)
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Line;
-use crate::replay::recording::{kind, text};
+use crate::replay::recording::{Recording, kind, lacks_start, text};
+
+/// Why an answer that follows another one directly has no request of its own.
+pub const JOINED: &str = "the answer goes on from the one before it and is played as one with it";
 
 /// Says how many lines are messages of another form than the rest.
 pub fn tell_others(lines: &[Line], is_other: fn(&Value) -> bool, warnings: &mut Vec<String>) {
@@ -34,6 +37,19 @@ pub fn tell_server_tools(lines: &[Line], warnings: &mut Vec<String>) {
         let names: Vec<&str> = names.into_iter().collect();
         let names = names.join(", ");
         format!(": left out: what tools that the API runs itself were asked and said: {names}")
+    }));
+}
+
+/// Says how many histories begin in the middle of the work.
+pub fn tell_missing_starts<'a>(
+    recordings: impl Iterator<Item = &'a Recording>,
+    warnings: &mut Vec<String>,
+) {
+    let stretches = recordings.flat_map(|recording| &recording.stretches);
+    let missing = stretches.filter(|stretch| lacks_start(stretch)).count();
+    warnings.extend((missing > 0).then(|| {
+        let times = counted(missing, "time");
+        format!(": the start of a history was not recorded, {times}: one line stands for it")
     }));
 }
 

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::moment::moment;
+use super::notes::JOINED;
 use super::{Line, Wrong, content};
-use crate::replay::recording::{Recording, Spoken};
+use crate::replay::recording::{NotPlayed, Recording, Spoken, count_joined};
 
 /// Whether a line is a message.
 pub fn is(value: &Value) -> bool {
@@ -14,8 +15,11 @@ pub fn is(value: &Value) -> bool {
 /// Reads messages.
 pub fn read(lines: &[Line]) -> Result<Recording, Wrong> {
     let messages = lines.iter().map(|line| spoken(line.number, &line.value));
+    let stretches = vec![messages.collect::<Result<_, _>>()?];
+    let joined = NotPlayed::some(count_joined(&stretches), JOINED);
     Ok(Recording {
-        stretches: vec![messages.collect::<Result<_, _>>()?],
+        not_played: joined.into_iter().collect(),
+        stretches,
         ..Recording::default()
     })
 }

@@ -8,6 +8,7 @@ use super::{Report, per_million};
 use crate::replay::conditions::Effective;
 use crate::replay::figures::{Figures, Outcome};
 use crate::replay::probes::Kind;
+use crate::replay::recording::NotPlayed;
 use crate::replay::signals::WITHIN;
 use crate::sim::models::find;
 use crate::sim::prices::{Prices, Tokens};
@@ -23,6 +24,7 @@ pub fn json(report: &Report<'_>) -> Value {
         entry.insert("messages".to_owned(), json!(told.messages));
         entry.insert("turns".to_owned(), json!(told.turns));
         let outcomes: Vec<&Outcome> = told.with.iter().map(|(outcome, _)| outcome).collect();
+        entry.insert("not_played".to_owned(), not_played(&told.not_played));
         fill(&mut entry, report, &told.alone.0, &outcomes);
         Value::Object(entry)
     });
@@ -36,7 +38,13 @@ pub fn json(report: &Report<'_>) -> Value {
         .map(|variation| report.total(variation))
         .collect();
     let outcomes: Vec<&Outcome> = outcomes.iter().collect();
+    total.insert("not_played".to_owned(), not_played(&report.not_played()));
     fill(&mut total, report, &report.alone(), &outcomes);
+    let worst = outcomes.first().and_then(|of| of.worst_cut.as_ref());
+    let cut = total.get_mut("worst_cut").and_then(Value::as_object_mut);
+    if let (Some(cut), Some(worst)) = (cut, worst) {
+        cut.insert("session".to_owned(), json!(worst.session));
+    }
     json!({
         "settings": {
             "model": report.model,
@@ -62,24 +70,52 @@ fn fill(
     outcomes: &[&Outcome],
 ) {
     entry.insert("without".to_owned(), figures(alone));
+    let played = report.aims().filter_map(|(aim, run)| {
+        let outcome = outcomes.get(run)?;
+        Some((aim.to_owned(), preset(outcome)))
+    });
+    let aims: Map<String, Value> = played.collect();
     let mut outcomes = outcomes.iter();
     if let Some(outcome) = outcomes.next() {
         entry.extend(told(outcome));
     }
-    let varied = report
-        .variations
-        .iter()
-        .zip(outcomes)
-        .map(|(set, outcome)| {
-            let mut entry = Map::new();
-            entry.insert("set".to_owned(), keys(set));
-            entry.extend(told(outcome));
-            Value::Object(entry)
-        });
+    let varied = report.set().iter().zip(outcomes).map(|(set, outcome)| {
+        let mut entry = Map::new();
+        entry.insert("set".to_owned(), keys(set));
+        entry.extend(told(outcome));
+        Value::Object(entry)
+    });
     let varied: Vec<Value> = varied.collect();
     if !varied.is_empty() {
         entry.insert("variations".to_owned(), Value::Array(varied));
     }
+    if !aims.is_empty() {
+        entry.insert("aims".to_owned(), Value::Object(aims));
+    }
+}
+
+/// What is told of a preset: all that is told of a run, and what it is chosen by
+/// once more in one place.
+fn preset(outcome: &Outcome) -> Value {
+    let signals = outcome.signals();
+    let mut entry = told(outcome);
+    let shown = |signal: Option<f64>| json!(signal.map(rounded));
+    for (name, value) in [
+        ("passes", json!(outcome.sums.passes.0)),
+        ("probe_recovery", shown(signals.probe_recovery)),
+        ("recall_recovery", shown(signals.recall_recovery)),
+    ] {
+        entry.insert(name.to_owned(), value);
+    }
+    Value::Object(entry)
+}
+
+/// Requests that were not played, by reason.
+fn not_played(all: &[NotPlayed]) -> Value {
+    let each = all
+        .iter()
+        .map(|one| json!({"requests": one.requests, "why": one.why}));
+    each.collect()
 }
 
 fn keys(set: &[(String, String)]) -> Value {
@@ -182,6 +218,13 @@ fn told(outcome: &Outcome) -> Map<String, Value> {
         ("compared_requests", json!(outcome.compared.requests)),
         ("cost_share", json!(shown(outcome.compared.cost_share()))),
         ("saved_usd", json!(rounded(outcome.compared.saved()))),
+        ("hindsight_usd", json!(rounded(outcome.hindsight))),
+        ("regret", json!(shown(outcome.regret()))),
+        ("worst_cut", worst_cut(outcome)),
+        (
+            "pass_reckoning",
+            json!({"passes": outcome.foretold.0, "within_a_tenth": outcome.foretold.1}),
+        ),
         ("summarizer_usd", json!(rounded(outcome.summarizer))),
         ("summarizer", summarizer(outcome)),
         (
@@ -204,6 +247,13 @@ fn told(outcome: &Outcome) -> Map<String, Value> {
     ];
     let owned = fields.map(|(name, value)| (name.to_owned(), value));
     owned.into_iter().collect()
+}
+
+/// The worst request to end with.
+fn worst_cut(outcome: &Outcome) -> Value {
+    let cut = outcome.worst_cut.as_ref();
+    let told = cut.map(|cut| json!({"request": cut.request, "share": rounded(cut.share)}));
+    told.unwrap_or_default()
 }
 
 /// How many probes of each kind there were, and what came of them.

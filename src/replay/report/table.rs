@@ -2,16 +2,20 @@
 
 use std::fmt::Write as _;
 
+use super::aims::aims;
 use super::{Report, cents, thousands};
 use crate::replay::figures::{Figures, Outcome, cache_read_share};
 use crate::replay::signals::WITHIN;
 
-const HEADER: [&str; 16] = [
+const HEADER: [&str; 19] = [
     "session",
     "requests",
     "without $",
     "with $",
     "saved $",
+    "hindsight $",
+    "regret",
+    "worst cut",
     "peak",
     "with",
     "clear",
@@ -27,9 +31,10 @@ const HEADER: [&str; 16] = [
 
 /// The table, with a line below that says what the columns mean.
 pub fn table(report: &Report<'_>) -> String {
-    let mut rows = vec![HEADER.map(str::to_owned)];
+    let mut rows = vec![HEADER.map(str::to_owned).to_vec()];
+    let runs = report.set().len() + 1;
     for told in report.told {
-        for (variation, (outcome, _)) in told.with.iter().enumerate() {
+        for (variation, (outcome, _)) in told.with.iter().enumerate().take(runs) {
             rows.push(row(
                 &named(report, &told.name, variation),
                 &told.alone.0,
@@ -39,7 +44,7 @@ pub fn table(report: &Report<'_>) -> String {
     }
     let alone = report.alone();
     if report.told.len() > 1 {
-        for variation in 0..=report.variations.len() {
+        for variation in 0..runs {
             let name = named(report, "all", variation);
             rows.push(row(&name, &alone, &report.total(variation)));
         }
@@ -47,8 +52,10 @@ pub fn table(report: &Report<'_>) -> String {
     let mut text = format!("{}\n", report.heading());
     let _ = writeln!(text, "{}\n", report.origins().join("; "));
     text.push_str(&aligned(&rows));
+    text.push_str(&aims(report));
     text.push_str(&refusals(report));
-    for variation in 0..=report.variations.len() {
+    text.push_str(&not_played(report));
+    for variation in 0..runs {
         text.push_str(&sentence(report, variation, &alone));
     }
     let _ = write!(
@@ -56,11 +63,15 @@ pub fn table(report: &Report<'_>) -> String {
         "\n\
         without, with   dollars; without: on a window without end, * marks runs that the window would have ended, or that were refused as told above\n\
         saved           net of everything that compaction cost\n\
+        hindsight       dollars of the cheapest plan of somebody who knew the whole recording: the same means, no window\n\
+        regret          by how much more was paid than that\n\
+        worst cut       had the session ended with this request (@): what was paid by then, of what was paid without\n\
         ratio           tokens sent with the last request, of the whole history's\n\
         precise         passes that were needed within {WITHIN} requests or paid for themselves\n\
         probes, recall  what later turns use of what was left out: still in view; or a reference in view leads to it\n\
         re-read         of what was removed, fetched again, at least\n"
     );
+    let _ = write!(text, "\n{}\n", verdict(report));
     text
 }
 
@@ -71,22 +82,22 @@ fn named(report: &Report<'_>, name: &str, variation: usize) -> String {
     }
 }
 
-fn row(name: &str, alone: &Figures, outcome: &Outcome) -> [String; 16] {
+fn row(name: &str, alone: &Figures, outcome: &Outcome) -> Vec<String> {
     let signals = outcome.signals();
     let count = |kind: &str| {
         let count = outcome.compactions.get(kind).copied().unwrap_or(0);
         count.to_string()
     };
-    let percent = |share: Option<f64>| {
-        share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0))
-    };
     let mark = |figures: &Figures| if figures.completed { "" } else { "*" };
-    [
+    vec![
         name.to_owned(),
         outcome.with.requests.to_string(),
         cents(alone.dollars) + mark(alone),
         cents(outcome.with.dollars) + mark(&outcome.with),
         cents(outcome.compared.saved()),
+        cents(outcome.hindsight),
+        percent(outcome.regret()),
+        worst_cut(outcome),
         thousands(alone.peak),
         thousands(outcome.with.peak),
         count("clear"),
@@ -99,6 +110,55 @@ fn row(name: &str, alone: &Figures, outcome: &Outcome) -> [String; 16] {
         percent(signals.recall_recovery),
         percent(signals.reread_rate),
     ]
+}
+
+/// A share, or a dash where there is none.
+pub(super) fn percent(share: Option<f64>) -> String {
+    share.map_or_else(
+        || "-".to_owned(),
+        // Never minus nothing.
+        |share| format!("{:.0}%", (share * 100.0).round() + 0.0),
+    )
+}
+
+/// The worst request to end with, and what had been paid by then.
+pub(super) fn worst_cut(outcome: &Outcome) -> String {
+    let cut = outcome.worst_cut.as_ref();
+    cut.map_or_else(
+        || "-".to_owned(),
+        |cut| format!("{:.1}% @{}", cut.share * 100.0, cut.request),
+    )
+}
+
+/// Requests that were not played, a line for each session that has some.
+fn not_played(report: &Report<'_>) -> String {
+    let mut text = String::new();
+    for told in report.told.iter().filter(|it| !it.not_played.is_empty()) {
+        let each = told.not_played.iter().map(|one| {
+            let ending = if one.requests == 1 { "" } else { "s" };
+            format!("{} request{ending} ({})", one.requests, one.why)
+        });
+        let each = each.collect::<Vec<_>>().join(", ");
+        let _ = write!(text, "\nnot played of {}: {each}\n", told.name);
+    }
+    text
+}
+
+/// Everything in one sentence.
+fn verdict(report: &Report<'_>) -> String {
+    let compared = report.total(0).compared;
+    let (without, with) = compared.dollars;
+    let sessions = if report.told.len() == 1 {
+        "this session"
+    } else {
+        "these sessions"
+    };
+    format!(
+        "With Longhaul {sessions} would have cost ${} instead of ${} ({}).",
+        cents(with),
+        cents(without),
+        percent(compared.cost_share()),
+    )
 }
 
 /// Runs that were refused, a line each, with the reason.
@@ -149,12 +209,14 @@ fn sentence(report: &Report<'_>, variation: usize, alone: &Figures) -> String {
     )
 }
 
-fn aligned(rows: &[[String; 16]]) -> String {
+/// Rows with their columns below each other, the first to the left.
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
+    let columns = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate();

@@ -20,6 +20,8 @@ pub(super) fn passes(Timeline { timeline, .. }: &Timeline) -> Markup {
     let passes: Vec<_> = numbered
         .filter_map(|(at, step)| Some((at, step, step.pass.as_ref()?)))
         .collect();
+    let on_arrival = passes.iter().filter(|(_, _, pass)| pass.is_on_arrival());
+    let arrivals = on_arrival.count();
     html! {
         section.card {
             h2 { "Compactions" }
@@ -59,6 +61,9 @@ pub(super) fn passes(Timeline { timeline, .. }: &Timeline) -> Markup {
                             }
                         }
                     }
+                }
+                @if arrivals > 0 {
+                    p.dim { "Results that were trimmed as they arrived are listed here too (" (arrivals) "), but not counted as passes." }
                 }
                 @if passes.len() > PASSES { p.dim { "The newest " (PASSES) " of " (passes.len()) "." } }
             }

@@ -9,13 +9,14 @@ use http::Response;
 use maud::{Markup, html};
 
 use super::frame::{Tab, heading, name, page};
-use super::sessions::{bar, troubles};
-use super::words::{ago, dollars, maybe, percent, short};
+use super::sessions::{bar, is_loss, troubles};
+use super::words::{ago, maybe, maybe_dollars, percent, short};
 use super::{Visit, answered, chart, entry, requests};
 use crate::config::Mode;
 use crate::engine::ids::LineageId;
+use crate::engine::money::sentence;
 use crate::engine::numerals::grouped;
-use crate::recall::Timeline;
+use crate::recall::{Session, Timeline};
 use crate::server::admin::{Admin, finish};
 use crate::server::compact::{self, Declined};
 use crate::server::problem::Problem;
@@ -102,7 +103,7 @@ fn standing(admin: &Admin, Timeline { session, timeline }: &Timeline) -> Markup 
             }
             div {
                 dt { "Saved, net" }
-                dd.bad[session.saved_usd < 0.0] { (dollars(session.saved_usd)) }
+                dd.bad[is_loss(session.saved_usd)] { (maybe_dollars(session.saved_usd)) }
                 dd.more { (session.passes) @if session.passes == 1 { " pass" } @else { " passes" } }
             }
             div {
@@ -117,6 +118,8 @@ fn standing(admin: &Admin, Timeline { session, timeline }: &Timeline) -> Markup 
             }
         }
         p.dim {
+            (spending(session))
+            " "
             (session.model) ", "
             @if let Some(turns) = session.turns { (turns) @if turns == 1 { " turn, " } @else { " turns, " } }
             "last seen "
@@ -125,6 +128,15 @@ fn standing(admin: &Admin, Timeline { session, timeline }: &Timeline) -> Markup 
             (troubles(session))
         }
     }
+}
+
+/// What it cost, and what it would have cost, in a sentence.
+fn spending(session: &Session) -> String {
+    let both = session.spent_usd.zip(session.without_usd);
+    both.map_or_else(
+        || "What it cost is not known: a model of this session has no price.".to_owned(),
+        |(spent, without)| format!("So far {}.", sentence(spent, without)),
+    )
 }
 
 /// The button for a pass.

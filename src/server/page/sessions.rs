@@ -1,5 +1,5 @@
-//! The list of sessions: how full each is, what passes saved it, and whether
-//! something is wrong with it. No words of a conversation are here.
+//! The list of sessions: how full each is, what it cost and would have cost, and
+//! whether something is wrong with it. No words of a conversation are here.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use axum::extract::State;
 use http::Response;
 use maud::{Markup, html};
 
-use super::words::{ago, clock, dollars, percent, short};
+use super::words::{ago, clock, maybe_dollars, percent, short};
 use super::{Visit, answered, frame};
 use crate::engine::numerals::grouped;
 use crate::recall::Session;
@@ -59,6 +59,8 @@ fn table(rows: &[Row], next: Option<Behind>, first: bool, now: Moment) -> Markup
                             th { "Window filled" }
                             th.number { "History" }
                             th.number { "Sent" }
+                            th.number { "Spent" }
+                            th.number { "Without" }
                             th.number { "Saved" }
                             th.number { "Passes" }
                             th.number { "Messages" }
@@ -80,7 +82,13 @@ fn table(rows: &[Row], next: Option<Behind>, first: bool, now: Moment) -> Markup
 
 /// What is true of all that are listed together.
 fn totals(rows: &[Row]) -> Markup {
-    let saved: f64 = rows.iter().map(|row| row.session.saved_usd).sum();
+    let dollars = |of: fn(&Session) -> Option<f64>| -> Option<f64> {
+        let known = rows.iter().filter_map(|row| of(&row.session));
+        known.reduce(|sum, more| sum + more)
+    };
+    let paid = dollars(|session| session.spent_usd);
+    let without = dollars(|session| session.without_usd);
+    let saved = dollars(|session| session.saved_usd);
     let sum = |of: fn(&Session) -> Option<u64>| -> u64 {
         rows.iter().filter_map(|row| of(&row.session)).sum()
     };
@@ -91,7 +99,12 @@ fn totals(rows: &[Row]) -> Markup {
     html! {
         dl.tiles {
             div { dt { "Listed here" } dd { (rows.len()) } }
-            div { dt { "Saved, net" } dd.bad[saved < 0.0] { (dollars(saved)) } }
+            div {
+                dt { "Spent" }
+                dd { (maybe_dollars(paid)) }
+                dd.more { "without Longhaul " (maybe_dollars(without)) }
+            }
+            div { dt { "Saved, net" } dd.bad[is_loss(saved)] { (maybe_dollars(saved)) } }
             div { dt { "Left out of the last prompts" } dd { (left_out) "%" } }
             div { dt { "Passes" } dd { (passes) } }
         }
@@ -110,12 +123,19 @@ fn line(Row { session, usable }: &Row, now: Moment) -> Markup {
             td { @if let Some(filled) = filled { (bar(filled)) } @else { span.dim { "not known yet" } } }
             td.number { (session.original_tokens.map_or_else(|| "–".to_owned(), short)) }
             td.number { (session.sent_tokens.map_or_else(|| "–".to_owned(), short)) }
-            td.number.bad[session.saved_usd < 0.0] { (dollars(session.saved_usd)) }
+            td.number { (maybe_dollars(session.spent_usd)) }
+            td.number { (maybe_dollars(session.without_usd)) }
+            td.number.bad[is_loss(session.saved_usd)] { (maybe_dollars(session.saved_usd)) }
             td.number { (session.passes) }
             td.number { (grouped(session.messages.into())) }
             td.number { time datetime=(session.seen_at) title=(clock(&session.seen_at)) { (ago(session.seen, now)) } }
         }
     }
+}
+
+/// Whether passes have cost more than they saved.
+pub(super) fn is_loss(saved: Option<f64>) -> bool {
+    saved.is_some_and(|saved| saved < 0.0)
 }
 
 /// What somebody should look at.

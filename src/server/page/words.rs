@@ -1,5 +1,6 @@
 //! Numbers, times and reasons, as people read them.
 
+use crate::engine::money;
 use crate::engine::numerals::grouped;
 use crate::store::Moment;
 
@@ -31,13 +32,12 @@ pub(super) fn bytes(number: u64) -> String {
 
 /// Dollars, with a true minus.
 pub(super) fn dollars(value: f64) -> String {
-    let sign = if value <= -0.000_05 { "−" } else { "" };
-    let value = value.abs();
-    match value {
-        0.0..0.000_05 => "$0.00".to_owned(),
-        0.000_05..0.1 => format!("{sign}${value:.4}"),
-        _ => format!("{sign}${value:.2}"),
-    }
+    money::dollars(value).replace('-', "−")
+}
+
+/// Dollars, where they may not be known.
+pub(super) fn maybe_dollars(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), dollars)
 }
 
 /// A part of a whole, in percent; at most 999.
@@ -144,15 +144,9 @@ mod tests {
         ] {
             assert_eq!(short(number), expected);
         }
-        for (value, expected) in [
-            (0.0, "$0.00"),
-            (-0.000_01, "$0.00"),
-            (0.0042, "$0.0042"),
-            (-0.5, "−$0.50"),
-            (12.345, "$12.35"),
-        ] {
-            assert_eq!(dollars(value), expected);
-        }
+        assert_eq!(dollars(-0.5), "−$0.50");
+        assert_eq!(maybe_dollars(Some(12.345)), "$12.35");
+        assert_eq!(maybe_dollars(None), "–");
         assert_eq!(bytes(12), "12 B");
         assert_eq!(bytes(12_345), "12.3 kB");
         assert_eq!(maybe(None), "–");

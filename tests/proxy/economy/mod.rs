@@ -14,6 +14,7 @@ mod figures;
 mod history;
 mod in_journal;
 mod judge;
+mod personas;
 mod play;
 mod policy;
 pub mod session;

@@ -1,8 +1,10 @@
 //! Plays a session under one policy and notes what each request was.
 
+use std::cell::Cell;
+
 use longhaul::clock::{Clock, Moment};
 use longhaul::sim::prices::{Cost, Tokens};
-use longhaul::sim::{Entry, Kind, Options, Outcome, models};
+use longhaul::sim::{Entry, Kind, Options, Outcome, Persona, models};
 use serde_json::{Value, json};
 
 use super::history::History;
@@ -20,6 +22,7 @@ const UNLIMITED: u64 = 100_000_000;
 pub struct Stage {
     upstream: Simulated,
     clock: Clock,
+    persona: Cell<Persona>,
 }
 
 /// One request of a run.
@@ -89,7 +92,13 @@ impl Stage {
         Self {
             upstream: Simulated::start(options),
             clock,
+            persona: Cell::default(),
         }
+    }
+
+    /// How whatever is asked for a summary behaves from now on.
+    pub fn set_persona(&self, persona: Persona) {
+        self.persona.set(persona);
     }
 
     /// Plays a session; a proxy gets these settings.
@@ -97,6 +106,7 @@ impl Stage {
         let (model, lifetime) = (setting.model, setting.lifetime);
         let sim = &self.upstream.sim;
         sim.reset();
+        sim.set_persona(self.persona.get());
         let folder = tempfile::tempdir().unwrap();
         let mut proxy = policy.proxied().map(|budget| {
             let file = format!("[window]\nbudget = {budget}\n{}", setting.file);

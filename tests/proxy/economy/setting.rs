@@ -28,8 +28,12 @@ const SMALLEST: u64 = 60_000;
 /// No tier but clearing.
 const CLEAR: &str = "[trim]\nenabled = false\n";
 
-/// Every tier; whoever is cheapest sums up.
-const SUMMARIES: &str = "[summarizer]\nmode = \"auto\"\n";
+/// Every tier, and what decides by default; the cheapest model sums up.
+const SUMMARIES: &str = "[summarizer]\nmode = \"auto\"\n[policy]\naim = \"balanced\"\n";
+
+/// The same without clearing.
+const ONLY_SUMMARIES: &str = "[summarizer]\nmode = \"auto\"\n[policy]\naim = \"balanced\"\n\
+    [clear]\nenabled = false\n";
 
 /// Every tier; the conversation's own model sums up.
 const FORK: &str = "[summarizer]\nmode = \"fork\"\n";
@@ -110,6 +114,15 @@ pub const BOTH: [Setting; 6] = [
     lean(setting(MODELS[0], Budget::Tokens(200_000))),
     lean(setting(MODELS[1], Budget::Tokens(200_000))),
 ];
+
+/// What decides by default, with clearing or without, on a model that reads its
+/// cache at a tenth of the price.
+pub const fn failing(clearing: bool) -> Setting {
+    Setting {
+        file: if clearing { SUMMARIES } else { ONLY_SUMMARIES },
+        ..setting(MODELS[0], Budget::Tokens(200_000))
+    }
+}
 
 /// On a session that is not long enough for that budget; its own model sums up.
 pub const SMALL: Setting = Setting {

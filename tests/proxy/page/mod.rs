@@ -6,4 +6,4 @@ mod guarded;
 mod hostile;
 mod paged;
 mod shown;
-mod visitor;
+pub mod visitor;

@@ -14,6 +14,7 @@ mod healing;
 mod in_journal;
 mod killed;
 mod latency;
+mod manual;
 mod native;
 mod opening;
 mod personas;

@@ -65,6 +65,16 @@ impl Proxy {
             // No model is asked but by the stories that are about that.
             environment.push(("LONGHAUL_SUMMARIZER__MODE".to_owned(), "off".to_owned()));
         }
+        if !["clear_at", "aim", "keep_tokens"]
+            .iter()
+            .any(|key| file.contains(key))
+        {
+            // A story is short: its passes are made at a size that it can reach.
+            // What decides by default is told by those that set an aim.
+            for (key, value) in [("CLEAR_AT", "0.6"), ("SUMMARIZE_AT", "0.7")] {
+                environment.push((format!("LONGHAUL_POLICY__{key}"), value.to_owned()));
+            }
+        }
         let sources = Sources {
             file: Some(path),
             environment,

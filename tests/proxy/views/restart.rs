@@ -221,6 +221,7 @@ fn no_view_that_upstream_has_seen_is_forgotten_when_the_process_is_killed() {
         ("HOME", path.as_str()),
         ("LONGHAUL_DATA_DIR", path.as_str()),
         ("LONGHAUL_LOG__LEVEL", "error"),
+        ("LONGHAUL_POLICY__CLEAR_AT", "0.6"),
         ("LONGHAUL_STORE__TIMEOUT", "20s"),
     ];
     let mut random = fastrand::Rng::with_seed(7);

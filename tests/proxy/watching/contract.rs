@@ -21,6 +21,15 @@ pub enum Values {
 use Values::{Model, Of, Status};
 
 const KIND: Values = Of(&["clear", "trim", "summary", "truncate", "journal"]);
+const TRIGGER: Values = Of(&[
+    "budget",
+    "structural",
+    "temporal",
+    "reactive",
+    "manual",
+    "heal",
+]);
+const OUTCOME: Values = Of(&["committed", "failed", "abandoned"]);
 const SCOPE: Values = Of(&["session", "summarizer"]);
 const PHASE: Values = Of(&["closed", "open", "half_open"]);
 const REASON: Values = Of(&[
@@ -94,23 +103,14 @@ pub const METRICS: &[Metric] = &[
         ],
     ),
     (
+        "passes_total",
+        "counter",
+        &[("trigger", TRIGGER), ("outcome", OUTCOME)],
+    ),
+    (
         "compactions_total",
         "counter",
-        &[
-            ("kind", KIND),
-            (
-                "trigger",
-                Of(&[
-                    "budget",
-                    "structural",
-                    "temporal",
-                    "reactive",
-                    "manual",
-                    "heal",
-                ]),
-            ),
-            ("outcome", Of(&["committed", "failed", "abandoned"])),
-        ],
+        &[("kind", KIND), ("trigger", TRIGGER), ("outcome", OUTCOME)],
     ),
     ("tokens_removed_total", "counter", &[("kind", KIND)]),
     ("compression_ratio", "histogram", &[("kind", KIND)]),
@@ -129,6 +129,8 @@ pub const METRICS: &[Metric] = &[
     ),
     ("summarizer_cost_usd_total", "counter", &[("model", Model)]),
     ("saved_usd", "gauge", &[("model", Model)]),
+    ("spent_usd_total", "counter", &[("model", Model)]),
+    ("without_usd_total", "counter", &[("model", Model)]),
     (
         "breaker_state",
         "gauge",
@@ -166,6 +168,7 @@ pub const METRICS: &[Metric] = &[
     ("turns_delayed_total", "counter", &[]),
     ("rereads_total", "counter", &[]),
     ("cache_read_ratio", "histogram", &[]),
+    ("pass_reckoning_ratio", "histogram", &[]),
     ("measure_error_ratio", "histogram", &[]),
     (
         "view_tokens",
@@ -268,6 +271,8 @@ fn what_an_alert_looks_for_is_there_from_the_start() {
         "requests_total",
         "upstream_tokens_total",
         "saved_usd",
+        "spent_usd_total",
+        "without_usd_total",
         "summarizer_cost_usd_total",
     ];
     for (name, ..) in METRICS {

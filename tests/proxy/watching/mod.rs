@@ -5,6 +5,7 @@ mod contract;
 mod deployed;
 mod exposition;
 mod health;
+mod money;
 pub mod played;
 mod prometheus;
 mod queries;
