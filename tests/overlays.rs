@@ -39,8 +39,7 @@ fn view(folder: &Path) -> Bytes {
         overlay: Some(&overlay),
         marks: Some(Basis {
             swap: true,
-            previous: None,
-            stable: None,
+            ..Basis::default()
         }),
         drop_block: false,
         without_client_clear: false,

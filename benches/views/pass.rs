@@ -144,8 +144,7 @@ pub fn checked(bytes: &Bytes, body: &Body, draft: &Draft) {
         overlay: Some(&draft.overlay),
         marks: Some(Basis {
             swap: true,
-            previous: None,
-            stable: None,
+            ..Basis::default()
         }),
         drop_block: false,
         without_client_clear: false,

@@ -20,6 +20,8 @@ pub struct Sending {
     pub cached: u64,
     /// The state of the cache, as it was predicted.
     pub cache: Cache,
+    /// Tokens that are cached for longer than that, and alive.
+    pub alive: u64,
     /// The cache was idle for at least its lifetime.
     pub outlived: bool,
     /// The client changed something before what is new.
@@ -88,7 +90,7 @@ impl Sending {
         let read = usage.cache_read.unwrap_or(0);
         match self.unchanged {
             None => Some(self.broken(usage).is_some()),
-            Some(_) if read < self.base / 2 => Some(true),
+            Some(_) if read < self.base / 2 || read * 100 <= self.alive * 105 => Some(true),
             Some(_) => (!base_is_shared).then_some(false),
         }
     }
@@ -101,10 +103,21 @@ impl Sending {
         }
         let again =
             |tokens: u64, alive: bool| times(tokens, if alive { rates.read } else { rates.write });
+        // A longer lifetime of ours costs more to write, and bridges pauses.
+        let hour = usage.cache_write_1h.unwrap_or(0);
+        let dearer = Pico::from(prices.write_1h.pico_dollars_per_token()) - Pico::from(rates.write);
+        let longer = match self.outlived && self.alive > 0 {
+            true => times(
+                usage.cache_read.unwrap_or(0),
+                rates.write.saturating_sub(rates.read),
+            ),
+            false => 0,
+        } - Pico::from(hour) * dearer.max(0);
         let Some(whole) = self.unchanged else {
             let alive = self.broken(usage).is_none();
             let new = self.removed.saturating_sub(self.removed_before);
-            return again(self.removed_before.min(self.removed), alive) + times(new, rates.write);
+            let removed = again(self.removed_before.min(self.removed), alive);
+            return removed + times(new, rates.write) + longer;
         };
         // Without the pass the cache would have been read, if it was there.
         let alive = !self.outlived && !self.client_edited;
@@ -145,6 +158,7 @@ mod tests {
         Sending {
             cached: 50_000,
             cache: Cache::Warm,
+            alive: 0,
             outlived: false,
             client_edited: false,
             invalidated: false,

@@ -45,6 +45,9 @@ pub struct Basis {
     pub previous: Option<Place>,
     /// Where the part of the view ends that later passes leave as it is.
     pub stable: Option<Stable>,
+    /// The part of the view that no pass changes, system, tools and segments, is
+    /// kept for an hour.
+    pub long: bool,
 }
 
 /// Where marks go.
@@ -84,8 +87,8 @@ impl Shown {
     }
 }
 
-/// The client's marks in an array of blocks or tools, in order.
-fn marks_in(bytes: &[u8], array: Span) -> Vec<Lifetime> {
+/// The values of the client's marks in an array of blocks or tools, in order.
+fn marks_in(bytes: &[u8], array: Span) -> Vec<Span> {
     let mut found = Vec::new();
     let inner = array.of(bytes);
     let mut cursor = Cursor::new(inner);
@@ -109,15 +112,15 @@ fn marks_in(bytes: &[u8], array: Span) -> Vec<Lifetime> {
                 return found;
             };
             if says(key.span.of(inner), "cache_control") && value.of(inner) != NONE {
-                found.push(Lifetime::of(value.of(inner)));
+                found.push(array.within(value));
             }
         }
     }
     found
 }
 
-/// The client's marks on tools and system, in order.
-fn fixed(bytes: &[u8], body: &Body) -> Vec<Lifetime> {
+/// The values of the client's marks on tools and system, in order.
+fn fixed(bytes: &[u8], body: &Body) -> Vec<Span> {
     ["tools", "system"]
         .into_iter()
         .filter_map(|name| body.field(bytes, name))
@@ -140,15 +143,42 @@ pub fn count(bytes: &[u8], body: &Body) -> usize {
 
 /// Places the marks of a view.
 pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -> Placement {
+    let mut placement = place_ours(conversation, overlay, basis);
+    if basis.long {
+        keep_for_longer(conversation, overlay, &mut placement);
+    }
+    placement
+}
+
+/// Asks for an hour for system, tools and segments. Longer lifetimes must stand
+/// first, so the segments have it only where no mark of the client's stands between.
+fn keep_for_longer(conversation: &Conversation<'_>, overlay: &Overlay, to: &mut Placement) {
+    let (bytes, body) = (conversation.bytes(), conversation.body());
+    let fixed = fixed(bytes, body);
+    let longer = |mark: &Span| {
+        let value = lifetime::lengthened(mark.of(bytes))?;
+        Some(Splice::replace(mark.range(), value))
+    };
+    to.changes.extend(fixed.iter().filter_map(longer));
+    let first = shown(conversation, overlay).into_iter().next();
+    let between = first.is_some_and(|mark| mark.place.0 < overlay.cut as usize);
+    if !to.segment.is_empty() && !between {
+        to.segment = Lifetime::Long.mark();
+    }
+}
+
+/// Places the marks of a view, all with the lifetimes that the client asks for.
+fn place_ours(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -> Placement {
     let (bytes, body) = (conversation.bytes(), conversation.body());
     let fixed = fixed(bytes, body);
     let automatic = automatic(bytes, body);
     let shown = shown(conversation, overlay);
     let used = fixed.len() + shown.len() + usize::from(automatic.is_some());
     let in_messages = shown.iter().map(|mark| mark.lifetime);
+    let of_fixed = |mark: &Span| Lifetime::of(mark.of(bytes));
     let all: Vec<Lifetime> = fixed
         .iter()
-        .copied()
+        .map(of_fixed)
         .chain(in_messages)
         .chain(automatic)
         .collect();

@@ -15,7 +15,7 @@ use super::cache_marks::{Basis, Held, Stable};
 use super::ids::{ChainHash, OverlayId};
 use super::measure::{Anchor, Base, Raw, Size};
 use super::passed::Passed;
-use super::policy::{Course, Recent};
+use super::policy::{Course, LongPrefix, Recent};
 use super::trail::Trail;
 
 const VERSION: u32 = 1;
@@ -44,6 +44,9 @@ pub struct Figures {
     /// Where recent requests ended, for the next such place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<Held>,
+    /// Whether the stable part is kept in the cache for longer.
+    #[serde(skip_serializing_if = "LongPrefix::is_unused")]
+    pub long: LongPrefix,
     /// From where the cache can still be read.
     pub trail: Trail,
     /// Upstream is asked to drop thinking that does not fit.
@@ -222,6 +225,7 @@ impl Figures {
             swap: self.swap,
             previous: self.previous,
             stable: self.held.map(Held::place).or(self.stable),
+            long: self.long.on,
         }
     }
 

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::cache_marks::Basis;
+use super::cache_marks::{Basis, Stable};
 use super::conversation::Conversation;
 use super::overlay::Overlay;
 use super::properties::{body, drafted, history, settings};
@@ -23,8 +23,9 @@ proptest! {
         settings in settings(),
         marked in vec((0usize..60, any::<bool>()), 0..5),
         long in 0usize..5,
-        [system, automatic, swap] in any::<[bool; 3]>(),
+        [system, automatic, swap, kept_long] in any::<[bool; 4]>(),
         previous in (0usize..40, 0usize..3),
+        stable in proptest::option::of((0usize..40, 0usize..3)),
     ) {
         let mut messages = messages;
         let bytes = body(&messages, false);
@@ -59,7 +60,11 @@ proptest! {
             marks: Some(Basis {
                 swap,
                 previous,
-                stable: None,
+                stable: stable.map(|(message, block)| match block {
+                    2 => Stable::Segments,
+                    _ => Stable::Block(message, block),
+                }),
+                long: kept_long,
             }),
             drop_block: false,
             without_client_clear: false,
@@ -104,8 +109,7 @@ fn a_mark_that_is_null_is_none() {
         overlay: Some(&draft.overlay),
         marks: Some(Basis {
             swap: true,
-            previous: None,
-            stable: None,
+            ..Basis::default()
         }),
         drop_block: false,
         without_client_clear: false,
@@ -139,7 +143,7 @@ fn a_mark_of_the_clients_on_an_empty_text_stays_its_own_affair() {
                 marks: Some(Basis {
                     swap,
                     previous: Some((at, 0)),
-                    stable: None,
+                    ..Basis::default()
                 }),
                 drop_block: false,
                 without_client_clear: false,

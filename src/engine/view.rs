@@ -76,7 +76,7 @@ impl View {
     ) -> Result<Self, NoView> {
         let none = Overlay::default();
         let overlay = recipe.overlay.unwrap_or(&none);
-        let is_ours = |basis: &Basis| !overlay.is_empty() || basis.stable.is_some();
+        let is_ours = |basis: &Basis| !overlay.is_empty() || basis.stable.is_some() || basis.long;
         let basis = recipe.marks.filter(is_ours);
         let placement = cache_marks::place(conversation, overlay, basis.unwrap_or_default());
         let Placement {

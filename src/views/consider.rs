@@ -426,8 +426,7 @@ fn check(
         overlay: Some(&draft.overlay),
         marks: Some(Basis {
             swap: true,
-            previous: None,
-            stable: None,
+            ..Basis::default()
         }),
         drop_block: false,
         without_client_clear: false,

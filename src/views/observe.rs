@@ -314,6 +314,10 @@ impl Views {
         figures.prompt = reply.usage.prompt().filter(|tokens| *tokens > 0);
         figures.output = reply.usage.output;
         figures.cache_read = reply.usage.cache_read;
+        let hour = reply.usage.cache_write_1h.unwrap_or(0);
+        figures
+            .long
+            .reported(reply.usage.cache_read.unwrap_or(0), hour);
         let written = reply.usage.cache_write.unwrap_or(0);
         figures.cached = reply.usage.cache_read.map(|read| read + written);
         let calls = reply.tool_calls.iter().map(|call| call.id.clone());

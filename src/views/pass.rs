@@ -231,7 +231,7 @@ impl Views {
         let situation = self.situation(prepared, None);
         match situation.cache {
             Cache::Unused => None,
-            _ if situation.is_free() => Some(checked.tokens),
+            _ if situation.is_free() => Some(checked.tokens.saturating_sub(prepared.sending.alive)),
             _ => Some(pass.numbers.rewrites.min(checked.tokens)),
         }
     }

@@ -14,12 +14,12 @@ use super::standing::Standing;
 use super::{Fault, Views};
 use crate::config::Mode;
 use crate::engine::accounts::Sending;
-use crate::engine::cache_marks::Held;
+use crate::engine::cache_marks::{Held, Lifetime};
 use crate::engine::figures::Figures;
 use crate::engine::ids::LineageId;
 use crate::engine::measure::{self, Counter};
 use crate::engine::overlay::Overlay;
-use crate::engine::policy::{Age, Cache};
+use crate::engine::policy::{Age, Cache, LongPrefix, surcharge};
 use crate::store::Moment;
 use crate::wire::body::Kind;
 use crate::wire::scan::Span;
@@ -156,6 +156,7 @@ impl Views {
                 .goes_on(before.marked, self.now().0, before.lifetime);
             figures.trail.keeps(before.ours, self.now().0);
             self.hold_place(recognised, &before, &mut figures);
+            self.lengthen(recognised, standing, &mut figures);
             figures.requests = figures.requests.saturating_add(1);
             figures.reply.clear();
             figures.course.goes_on();
@@ -186,6 +187,44 @@ impl Views {
             .ends
             .extend(before.marked.map(|place| Held::new(place, view)));
         figures.held = Held::next(before.held, &figures.ends, view, keep);
+    }
+
+    /// Decides for how long the provider is asked to keep the stable prefix.
+    fn lengthen(
+        &self,
+        recognised: &Recognised,
+        standing: Option<&Standing>,
+        figures: &mut Figures,
+    ) {
+        let policy = &self.config.policy;
+        let ours = policy.mode == Mode::On && policy.clear_at.is_none();
+        let short = figures.lifetime == Some(Lifetime::Short.seconds());
+        let known = self.config.models.lookup(&recognised.facts.model);
+        let prices = known.prices(figures.prompt.unwrap_or(0));
+        let pause = self.idle(standing);
+        let (Some(prices), Some(pause)) = (prices, pause) else {
+            return;
+        };
+        if !ours || !short || self.config.cache.ttl.is_some() {
+            figures.long = LongPrefix::default();
+            return;
+        }
+        let base = figures.sizes().map_or(0, |(_, view)| view.base.raw.total());
+        let cost = surcharge(
+            base,
+            prices.write_5m.pico_dollars_per_token(),
+            prices.write_1h.pico_dollars_per_token(),
+        );
+        // What is counted raw may come to half as much again.
+        let allowed = cost + cost / 2 <= figures.course.allowance(0, 0);
+        figures.long = figures.long.after_pause(pause, allowed);
+    }
+
+    /// How long a session has been idle, if this model has been asked in it.
+    fn idle(&self, standing: Option<&Standing>) -> Option<Duration> {
+        let own = standing.filter(|standing| standing.own)?;
+        let idle = self.now().0.saturating_sub(own.seen_at.0);
+        Some(Duration::from_millis(u64::try_from(idle).unwrap_or(0)))
     }
 
     /// Whether another conversation has grown from the same place before: this
@@ -283,10 +322,7 @@ impl Views {
     /// What the bill of a request will be judged by.
     fn sending(&self, before: &Figures, now: &Figures, standing: Option<&Standing>) -> Sending {
         let own = standing.filter(|standing| standing.own);
-        let idle = own.map(|own| {
-            let idle = self.now().0.saturating_sub(own.seen_at.0);
-            Duration::from_millis(u64::try_from(idle).unwrap_or(0))
-        });
+        let idle = self.idle(standing);
         let forced = self.config.cache.ttl.filter(|_| now.lifetime.is_some());
         let lifetime = forced.or(now.lifetime.map(Duration::from_secs));
         let base = |figures: &Figures| figures.sizes().map(|(_, view)| view.base.digest);
@@ -299,11 +335,14 @@ impl Views {
             margin: self.config.cache.margin,
             distrusted: before.course.distrusts(),
         };
+        let client_edited = base(before) != base(now) || before.settings != now.settings;
+        let alive = idle.filter(|_| !client_edited);
         Sending {
+            alive: alive.map_or(0, |idle| before.long.alive_after(idle)),
             cached: own.and(before.cached).unwrap_or(0),
             cache: Cache::of(&age),
             outlived: idle >= lifetime && idle.is_some() && lifetime.is_some(),
-            client_edited: base(before) != base(now) || before.settings != now.settings,
+            client_edited,
             invalidated: grown
                 && (tokens(before) != tokens(now) || before.settings != now.settings),
             removed_before: before.removed,

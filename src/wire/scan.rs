@@ -58,6 +58,12 @@ impl Span {
         }
     }
 
+    /// A span of a part, as a span of the whole in which this is the part.
+    #[must_use]
+    pub fn within(self, inner: Self) -> Self {
+        Self::new(self.start() + inner.start(), self.start() + inner.end())
+    }
+
     /// As a range of indexes.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize

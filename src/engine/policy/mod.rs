@@ -20,6 +20,7 @@
 //! | what can go, and which of it | `choice` |
 //! | what goes without a summary | `lighter` |
 //! | which pass the bill asks for | `account`, `economy` |
+//! | whether the stable prefix is kept for an hour | `longer` |
 //! | what goes in the journal style | `journal` |
 //! | what was decided, and why | `decision` |
 
@@ -30,6 +31,7 @@ mod decision;
 mod economy;
 mod journal;
 mod lighter;
+mod longer;
 mod rates;
 mod recent;
 
@@ -38,6 +40,7 @@ pub use choice::{Chosen, Closing, Item, Need, Offer, Worth};
 pub use course::Course;
 pub use decision::{Closes, Decision, Numbers, Pass, Rest};
 pub use economy::{Bill, Summaries};
+pub use longer::{LongPrefix, surcharge};
 pub use rates::{Age, Cache, Pico, Rates, gain};
 pub use recent::{Recent, Sizes};
 
