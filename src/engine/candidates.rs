@@ -31,6 +31,8 @@ pub(super) use outcome::Outcome;
 
 /// Shorter results are not worth comparing.
 const DUPLICATE: usize = 256;
+/// Later calls about the same thing beyond which more say nothing new.
+const MOST_TOUCHES: usize = 4;
 /// Bytes of a subject, about.
 const SUBJECT: usize = 117;
 
@@ -67,6 +69,9 @@ pub struct Candidate {
     /// How likely it is to be needed again, in thousandths per request, at the
     /// age of one.
     pub hazard: u32,
+    /// The message of the newest call that reads or changes the file that it
+    /// shows; none: it shows no file.
+    pub file_used: Option<usize>,
 }
 
 /// Why a result could go, the best reason first.
@@ -154,7 +159,8 @@ pub fn candidates(
             reason: reason(number, item)?,
             is_error: item.outcome == Outcome::Failed,
             bytes,
-            hazard: hazard(&item.act),
+            hazard: hazard(&item.act, later.touches(number)),
+            file_used: item.act.reading().and_then(|_| later.last_touch(number)),
         })
     };
     let old = items.iter().enumerate().take(count);
@@ -164,15 +170,18 @@ pub fn candidates(
 }
 
 /// How likely the result of a call is to be needed again at the age of one
-/// request, in thousandths: measured on recordings, by kind.
-fn hazard(act: &Act) -> u32 {
-    match act {
+/// request, in thousandths: measured on recordings, by kind. What later calls have
+/// gone back to is needed more often.
+fn hazard(act: &Act, touches: usize) -> u32 {
+    let by_kind = match act {
         _ if act.reading().is_some() => 200,
         Act::Asks(_) => 140,
         Act::Runs(_) => 50,
         Act::Writes(_) | Act::Plans => 0,
         Act::Reads(_) | Act::Opaque => 130,
-    }
+    };
+    let touches = u32::try_from(touches.min(MOST_TOUCHES)).unwrap_or(0);
+    by_kind * (2 + touches) / 2
 }
 
 /// Results whose bytes stand further down as well, in a result that is not

@@ -17,7 +17,8 @@ pub use batches::Batches;
 pub use closing::Close;
 pub use settings::{Clears, Inputs, Settings, Trims};
 
-use ages::{newest, replies};
+use ages::{files_in_hand, newest, replies};
+use std::collections::HashSet;
 
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
@@ -48,6 +49,8 @@ pub struct Survey<'a> {
     weights: Weights,
     /// Replies from each message on.
     replies: Vec<u32>,
+    /// Results that show files in hand.
+    in_hand: HashSet<(usize, usize)>,
 }
 
 impl<'a> Survey<'a> {
@@ -100,6 +103,9 @@ impl<'a> Survey<'a> {
         candidates.retain(|candidate| {
             candidate.result.0 < kept && weights.block(candidate.result) > small
         });
+        let replies = replies(conversation);
+        let keep_files = clears.map_or(0, |clears| clears.keep_files);
+        let in_hand = files_in_hand(&candidates, &weights, &replies, keep_files);
         Self {
             conversation,
             current,
@@ -107,7 +113,8 @@ impl<'a> Survey<'a> {
             settings,
             candidates,
             weights,
-            replies: replies(conversation),
+            replies,
+            in_hand,
         }
     }
 
@@ -127,6 +134,7 @@ impl<'a> Survey<'a> {
                 },
                 frees: result + input,
                 useless: candidate.reason < Reason::Old,
+                in_hand: self.in_hand.contains(&candidate.result),
                 images: pictures(self.conversation, candidate.result),
                 need: Need {
                     hazard: candidate.hazard,

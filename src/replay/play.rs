@@ -30,11 +30,12 @@ use crate::clock::{Clock, Moment};
 use crate::engine::chain::chain;
 use crate::engine::conversation::Conversation;
 use crate::engine::figures::Figures;
+use crate::engine::ids::ChainHash;
 use crate::engine::overlay::Overlay;
 use crate::sim::prices::Tokens;
 use crate::sim::tokens::Counter;
 use crate::sim::{Entry, Options, Outcome, Sim};
-use crate::store::{Memory, Store};
+use crate::store::{MarkRow, Memory, Store};
 use crate::wire::body::Body;
 
 /// A window that nothing fills.
@@ -158,6 +159,8 @@ struct Playing<'a> {
     /// The proxy's store, and what can be fetched from there.
     store: Option<(Arc<dyn Store>, Reach)>,
     passes: usize,
+    /// Where the requests end for which a pass was made.
+    passed: Vec<ChainHash>,
     /// What each request was answered with, and its pass.
     answered: Vec<(String, Vec<String>)>,
     /// What was spent with each.
@@ -193,6 +196,7 @@ impl Stage<'_> {
             watch: Watch::default(),
             store: None,
             passes: 0,
+            passed: Vec::new(),
             answered: Vec::new(),
             spent: Vec::new(),
             billed: 0,
@@ -226,6 +230,7 @@ impl Stage<'_> {
         };
         let ((), talked) = tokio::join!(serving, talking);
         talked?;
+        playing.note_writes().await;
         Ok(playing.end())
     }
 }
@@ -288,9 +293,9 @@ impl Playing<'_> {
         };
         if let (false, Some(body)) = (pass.is_empty(), body) {
             self.passes += usize::from(pass != ["trim"]);
-            if let Some((overlay, gone, writes)) = self.overlay(&body).await {
+            if let Some((here, overlay, gone)) = self.overlay(&body).await {
                 self.watch.passed(overlay, gone);
-                self.run.writes.extend(writes);
+                self.passed.push(here);
             }
         }
         let mut needs = self.watch.needs(&step.answer);
@@ -310,21 +315,30 @@ impl Playing<'_> {
         self.history.push(message);
     }
 
-    /// The overlay under which a request was sent, what it has removed, and what
-    /// was written with it.
-    async fn overlay(&self, body: &[u8]) -> Option<(Overlay, Vec<Thing>, Option<(u64, u64)>)> {
+    /// What was expected of the requests with a pass, and what they wrote. The proxy
+    /// notes that after its answer, so it is read once the proxy has stopped.
+    async fn note_writes(&mut self) {
+        let Some((store, _)) = &self.store else {
+            return;
+        };
+        for here in &self.passed {
+            let marks = store.marks(&[*here]).await.unwrap_or_default();
+            let passed = |mark: &MarkRow| Figures::read(&mark.figures).passed?.writes();
+            self.run.writes.extend(marks.iter().find_map(passed));
+        }
+    }
+
+    /// Where a request ends, the overlay under which it was sent, and what that has
+    /// removed.
+    async fn overlay(&self, body: &[u8]) -> Option<(ChainHash, Overlay, Vec<Thing>)> {
         let (store, _) = self.store.as_ref()?;
         let split = Body::split(body).ok()?;
         let here = *chain(TENANT, body, &split).last()?;
         let marks = store.marks(&[here]).await.ok()?;
         let id = marks.iter().find_map(|mark| mark.overlay)?;
-        let passed = marks
-            .iter()
-            .find_map(|mark| Figures::read(&mark.figures).passed);
-        let writes = passed.and_then(|passed| passed.writes());
         let overlay = Overlay::read(&store.overlay(id).await.ok()??).ok()?;
         let gone = reread::removed(&Conversation::new(body, &split), &overlay);
-        Some((overlay, gone, writes))
+        Some((here, overlay, gone))
     }
 
     async fn note(&mut self, needs: Vec<Need>) {

@@ -156,6 +156,11 @@ impl Views {
         clear.enabled.then(|| Clears {
             keep_tool_uses: clear.keep_tool_uses,
             keep_tokens: only_by_accounts(situation.bill.keep),
+            // Who asks for a pass gets the working set and nothing more.
+            keep_files: match urge {
+                Ok(Urge::All) => 0,
+                _ => only_by_accounts(situation.bill.keep / 2),
+            },
             small: only_by_accounts(SMALL),
             exclude_tools: Vec::new(),
             supersede: clear.supersede,
@@ -173,6 +178,7 @@ fn as_asked(clears: &ClearToolUses) -> Clears {
     Clears {
         keep_tool_uses: clears.keep(),
         keep_tokens: 0,
+        keep_files: 0,
         small: 0,
         exclude_tools: Vec::new(),
         supersede: false,

@@ -210,6 +210,26 @@ impl<'i, 'a> Later<'i, 'a> {
         !item.act.writings().is_empty() && self.topics.of(number).iter().all(changed)
     }
 
+    /// How many later calls are about the same thing.
+    pub(super) fn touches(&self, number: usize) -> usize {
+        self.worked_on(number)
+            .iter()
+            .filter(|later| **later > number)
+            .count()
+    }
+
+    /// The message of the newest call about the same thing, this one included.
+    pub(super) fn last_touch(&self, number: usize) -> Option<usize> {
+        let newest = self.worked_on(number).last().copied();
+        let newest = newest.map_or(number, |newest| newest.max(number));
+        self.items.get(newest).map(|item| item.used.0)
+    }
+
+    fn worked_on(&self, number: usize) -> &[usize] {
+        let topic = self.topic(number);
+        topic.map_or(&[], |topic| self.topics.worked(topic))
+    }
+
     /// The results that a later one points back at.
     pub(super) fn pointed_at(&self) -> Vec<usize> {
         let mut pointed = Vec::new();

@@ -22,6 +22,8 @@ pub struct Item {
     pub frees: u64,
     /// The agent has no more use for it: it was superseded, or stands elsewhere.
     pub useless: bool,
+    /// It shows a file that the agent works on: it goes only where it must.
+    pub in_hand: bool,
     /// Pictures in it.
     pub images: usize,
     /// How likely it is to be needed again.
@@ -39,6 +41,11 @@ pub struct Need {
 }
 
 impl Need {
+    /// The chance that it is needed with the next request, in millionths.
+    pub fn now(self) -> u32 {
+        self.hazard.saturating_mul(1_000) / self.age.max(1)
+    }
+
     /// The chance that it is needed within this many further requests, in
     /// thousandths.
     pub fn within(self, requests: u32) -> u64 {
@@ -218,19 +225,21 @@ impl Offer {
     }
 
     /// The items of messages from here on, the best first, until so much is
-    /// freed. What is of no more use goes all.
+    /// freed. What is of no more use goes all; of the rest goes first what is least
+    /// likely to be needed, and files in hand last.
     fn until(&self, from: usize, excess: u64) -> Vec<usize> {
         let begin = self.items.partition_point(|item| item.message < from);
+        let mut items: Vec<(usize, &Item)> = self.items.iter().enumerate().skip(begin).collect();
+        items.sort_by_key(|(index, item)| (!item.useless, item.in_hand, item.need.now(), *index));
         let mut freed = 0_u64;
         let mut taken = Vec::new();
-        for useless in [true, false] {
-            for (index, item) in self.items.iter().enumerate().skip(begin) {
-                if item.useless != useless || (!useless && freed >= excess) {
-                    continue;
-                }
-                freed = freed.saturating_add(item.frees);
-                taken.push(index);
+        for (index, item) in items {
+            let spared = item.in_hand && excess == u64::MAX;
+            if !item.useless && (freed >= excess || spared) {
+                continue;
             }
+            freed = freed.saturating_add(item.frees);
+            taken.push(index);
         }
         taken.sort_unstable();
         taken
@@ -240,7 +249,10 @@ impl Offer {
     /// the agent has no more use for.
     pub(super) fn cleared_from(&self, from: usize, useless: bool, worth: &Worth) -> Chosen {
         let items = self.items.iter().enumerate();
-        let fits = |(_, item): &(usize, &Item)| item.message >= from && (item.useless || !useless);
+        let fits = |(_, item): &(usize, &Item)| {
+            let goes = item.useless || !(useless || item.in_hand);
+            item.message >= from && goes
+        };
         let take = items.filter(fits).map(|(index, _)| index).collect();
         self.chosen(take, worth)
     }

@@ -10,6 +10,7 @@ pub(super) fn offer(size: u64) -> Offer {
         message,
         frees: 700,
         useless: false,
+        in_hand: false,
         images: 0,
         need: Need::default(),
     };

@@ -64,6 +64,8 @@ pub struct Clears {
     pub keep_tool_uses: usize,
     /// Tokens of the newest messages in which none is cleared.
     pub keep_tokens: u64,
+    /// Tokens of files in hand that are not cleared either.
+    pub keep_files: u64,
     /// Results of fewer tokens are not worth clearing.
     pub small: u64,
     /// Tools whose results are never touched.
