@@ -23,6 +23,9 @@ use crate::engine::recall::reference::written;
 
 /// How much of a line must stand around a name, unless it is the whole line.
 const AROUND: usize = 20;
+/// A name that stood alone on its line counts beside so many others at most: a
+/// list of names says nothing of one of them.
+const COMPANY: usize = 4;
 /// The most lines, and occurrences in a view, that are looked at for one name.
 const LOOKS: usize = 200;
 
@@ -44,6 +47,8 @@ struct Occurrence {
     at: usize,
     /// It says where it comes from.
     is_placed: bool,
+    /// It stands among many others.
+    is_crowded: bool,
 }
 
 /// Whether a bag of names of the same length would have had something.
@@ -82,17 +87,22 @@ impl Inserted {
         let has_reference = is_stub || written(entry).next().is_some();
         let paths: HashSet<&str> = tokens(entry).filter(|it| is_path(it)).collect();
         for line in entry.lines() {
+            let is_crowded = tokens(line).nth(COMPANY).is_some();
             for token in tokens(line) {
                 // A path says where the others come from, not where it does.
                 let others = paths.len() - usize::from(paths.contains(token));
                 let is_placed = has_reference || others > 0;
                 let at = offset(entry, token) + self.text.len();
                 let known = self.tokens.entry(token.to_owned()).or_default();
-                known.push(Occurrence { at, is_placed });
+                known.push(Occurrence {
+                    at,
+                    is_placed,
+                    is_crowded,
+                });
             }
             if is_weighty(line) {
                 self.lines.extend(forms(line).map(key));
-                self.assigned.extend(assignments(line));
+                self.assigned.extend(forms(line).flat_map(assignments));
             }
         }
         self.text.push_str(entry);
@@ -122,11 +132,7 @@ impl Inserted {
     /// Whether it shows a word within its line, and says where that comes from.
     pub fn has_in_line(&self, token: &str, index: &Index, places: &[Place]) -> bool {
         let found = self.tokens.get(token).into_iter().flatten();
-        let found: Vec<usize> = found
-            .filter(|it| it.is_placed)
-            .map(|it| it.at)
-            .take(LOOKS)
-            .collect();
+        let found: Vec<&Occurrence> = found.filter(|it| it.is_placed).take(LOOKS).collect();
         if found.is_empty() {
             return false;
         }
@@ -136,8 +142,11 @@ impl Inserted {
         lines.any(|line| {
             let line = line.trim();
             let ats = line.match_indices(token).take(LOOKS).map(|(at, _)| at);
-            let mut pairs = ats.flat_map(|at| found.iter().map(move |in_view| (at, *in_view)));
-            pairs.any(|(at, in_view)| is_in_line(line, at, &self.text, in_view, token.len()))
+            let mut pairs = ats.flat_map(|at| found.iter().map(move |in_view| (at, in_view)));
+            pairs.any(|(at, in_view)| {
+                let is_in_line = is_in_line(line, at, &self.text, in_view.at, token.len());
+                is_in_line && (line.len() > token.len() || !in_view.is_crowded)
+            })
         })
     }
 
@@ -271,7 +280,11 @@ mod tests {
         let rows = [
             // In a stub the call above it says where it comes from.
             (stub(&format!("[cleared]\n| 42: {LINE}")), true, true),
-            (stub("[cleared]\n| pub fn open_store(path: &P"), true, true),
+            (
+                stub("[cleared]\n| pub fn open_store(path: &Path) ->"),
+                true,
+                true,
+            ),
             (stub("[cleared] fn open_store(path"), true, false),
             (stub(soup), true, false),
             (stub("[cleared]"), false, false),
@@ -297,9 +310,15 @@ mod tests {
     #[test]
     fn a_whole_line_counts_however_short_it_is() {
         let index = index();
-        for (text, expected) in [("max_wait = 4711", true), ("max_wait = 9999", false)] {
+        for (text, token, expected) in [
+            ("max_wait = 4711", "max_wait", true),
+            ("max_wait = 9999", "max_wait", false),
+            // Alone on its line, and then among many.
+            ("[cleared: Read /w/store.rs]\n8443", "8443", true),
+            ("a_name b_name c_name 8443 d_name", "8443", false),
+        ] {
             let inserted = Inserted::new(&stub(text), &index);
-            let found = inserted.has_in_line("max_wait", &index, &[(2, 0)]);
+            let found = inserted.has_in_line(token, &index, &[(2, 0)]);
             assert_eq!(found, expected, "{text}");
         }
     }
