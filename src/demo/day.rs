@@ -96,6 +96,7 @@ impl Day {
             pause,
             asked: json!({"role": "user", "content": asked}),
             answer: json!({"role": "assistant", "content": said}),
+            asks: Vec::new(),
         });
     }
 

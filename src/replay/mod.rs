@@ -12,25 +12,34 @@
 //! | under which conditions | `settings`, `conditions` |
 //! | playing | `play`, `all` |
 //! | what was lost | `probes`, `plant`, `watch`, `reread`, `reach` |
+//! | what a view has | `tokens`, `lines`, `index`, `inserted`, `edits`, `rules`, `values`, `quality` |
 //! | what could be saved at best | `hindsight` |
 //! | what is told | `signals`, `figures`, `report` |
 
 pub mod all;
 pub mod around;
 pub mod conditions;
+pub mod edits;
 pub mod figures;
 pub mod hindsight;
 pub mod history;
+pub mod index;
+pub mod inserted;
 pub mod line;
+pub mod lines;
 pub mod plant;
 pub mod play;
 pub mod probes;
+pub mod quality;
 pub mod reach;
 pub mod read;
 pub mod recording;
 pub mod report;
 pub mod reread;
+pub mod rules;
 pub mod session;
 pub mod settings;
 pub mod signals;
+pub mod tokens;
+pub mod values;
 pub mod watch;

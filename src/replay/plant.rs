@@ -5,19 +5,86 @@
 //! the user's, and after so many requests each is asked for: where it is no
 //! longer shown, does the view have it, and does a reference lead to it? Where
 //! they stand and what they say depends on the session's name and length alone,
-//! and both runs have them.
+//! and both runs have them. What is kept of a text depends on how it says a thing,
+//! so each is put in another way.
 
 use serde_json::Value;
 
 use super::recording::kind;
 use super::session::Session;
 
-/// How many facts.
-const FACTS: usize = 6;
 /// Sessions with fewer requests have none.
 const LEAST: usize = 12;
 /// After how many requests each is asked for; once more with the last one.
 const DISTANCES: [usize; 3] = [8, 24, 72];
+
+/// How a fact is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// In a sentence.
+    Sentence,
+    /// As a value in JSON.
+    Json,
+    /// In a cell of a table.
+    Table,
+    /// In a line that tells of an error.
+    Error,
+    /// As an address.
+    Address,
+    /// As a path.
+    Path,
+}
+
+impl Shape {
+    /// Each of them.
+    pub const ALL: [Self; 6] = [
+        Self::Sentence,
+        Self::Json,
+        Self::Table,
+        Self::Error,
+        Self::Address,
+        Self::Path,
+    ];
+
+    /// Its name in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sentence => "sentence",
+            Self::Json => "json",
+            Self::Table => "table",
+            Self::Error => "error",
+            Self::Address => "address",
+            Self::Path => "path",
+        }
+    }
+
+    /// A value that nobody could guess, and the line that says it.
+    fn say(self, seed: &str) -> (String, String) {
+        let hash = blake3::hash(seed.as_bytes());
+        let digits = hash.to_hex();
+        let (name, rest) = digits.split_at(8);
+        let hidden = format!("v{}", rest.get(..12).unwrap_or_default());
+        let value = match self {
+            Self::Address => {
+                let [a, b, c, ..] = *hash.as_bytes();
+                // Three digits each, so that no address ends in two noughts.
+                let part = |byte: u8| 101 + u16::from(byte) % 98;
+                format!("10.{}.{}.{}", part(a), part(b), part(c))
+            }
+            Self::Path => format!("/srv/{hidden}/state.db"),
+            _ => hidden,
+        };
+        let line = match self {
+            Self::Sentence => format!("The token of probe_{name} is {value} until further notice."),
+            Self::Json => format!("{{\"probe_{name}\": {{\"value\": \"{value}\"}}}}"),
+            Self::Table => format!("| probe_{name} | {value} | active |"),
+            Self::Error => format!("error: probe_{name} failed with code {value}"),
+            Self::Address => format!("probe_{name} listens on {value}:8443"),
+            Self::Path => format!("probe_{name} writes to {value}"),
+        };
+        (value, line)
+    }
+}
 
 /// The facts of a session.
 #[derive(Debug, Default)]
@@ -34,6 +101,7 @@ struct Fact {
     line: String,
     /// What is asked for.
     value: String,
+    shape: Shape,
 }
 
 impl Plants {
@@ -49,21 +117,20 @@ impl Plants {
         }
         let end = requests * 2 / 3;
         let mut from = 1;
-        for number in 0..FACTS {
-            let about = (end * number / FACTS).max(from);
+        for (number, shape) in Shape::ALL.into_iter().enumerate() {
+            let about = (end * number / Shape::ALL.len()).max(from);
             let steps = session.steps.iter().enumerate().take(end).skip(about);
             let mut fit = steps.filter(|(_, step)| place(&mut step.asked.clone()).is_some());
             let Some((request, _)) = fit.next() else {
                 break;
             };
             let seed = format!("longhaul plant 1 {} {number}", session.name);
-            let digits = blake3::hash(seed.as_bytes()).to_hex();
-            let (name, value) = digits.split_at(8);
-            let value = format!("v{}", value.get(..12).unwrap_or_default());
+            let (value, line) = shape.say(&seed);
             plants.facts.push(Fact {
                 request,
-                line: format!("probe_{name} = {value}"),
+                line,
                 value,
+                shape,
             });
             from = request + 1;
         }
@@ -84,14 +151,14 @@ impl Plants {
         message
     }
 
-    /// The values that are asked for with this request.
-    pub fn due(&self, request: usize) -> impl Iterator<Item = &str> {
+    /// The values that are asked for with this request, and how they were said.
+    pub fn due(&self, request: usize) -> impl Iterator<Item = (&str, Shape)> {
         let is_last = request + 1 == self.requests;
         let facts = self.facts.iter().filter(move |fact| {
             let since = request.checked_sub(fact.request);
             since.is_some_and(|since| is_last || DISTANCES.contains(&since))
         });
-        facts.map(|fact| fact.value.as_str())
+        facts.map(|fact| (fact.value.as_str(), fact.shape))
     }
 }
 
@@ -120,7 +187,7 @@ fn in_block(block: &mut Value) -> Option<&mut String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::probes::terms;
+    use crate::replay::tokens::tokens;
     use serde_json::json;
     use std::time::Duration;
 
@@ -145,7 +212,7 @@ mod tests {
         assert_eq!(plants.facts, Plants::new(&session).facts);
         let asked = (0..90).flat_map(|request| plants.due(request));
         let first = plants.facts[0].value.as_str();
-        assert_eq!(asked.filter(|value| *value == first).count(), 4);
+        assert_eq!(asked.filter(|(value, _)| *value == first).count(), 4);
         assert_eq!(plants.due(89).count(), 6);
     }
 
@@ -153,11 +220,13 @@ mod tests {
     fn a_fact_is_a_line_of_its_own_and_its_value_tells_something() {
         let session = session(30);
         let plants = Plants::new(&session);
-        let fact = &plants.facts[0];
-        let sown = plants.sown(fact.request, &session.steps[fact.request].asked);
-        let text = sown["content"][0]["content"].as_str().unwrap();
-        assert_eq!(text, format!("one\ntwo\n{}\nthree", fact.line));
-        assert!(terms(text).any(|term| term == fact.value));
+        for (fact, shape) in plants.facts.iter().zip(Shape::ALL) {
+            let sown = plants.sown(fact.request, &session.steps[fact.request].asked);
+            let text = sown["content"][0]["content"].as_str().unwrap();
+            assert_eq!(text, format!("one\ntwo\n{}\nthree", fact.line));
+            assert!(tokens(text).any(|it| it == fact.value), "{}", fact.line);
+            assert_eq!(fact.shape, shape);
+        }
         let other = &session.steps[0].asked;
         assert_eq!(&plants.sown(0, other), other);
     }

@@ -16,9 +16,11 @@ use tokio::sync::oneshot;
 
 use super::around::Around;
 use super::history::History;
+use super::inserted::Bags;
 use super::line::{Answer, Line};
-use super::plant::Plants;
+use super::plant::{Plants, Shape};
 use super::probes::Kind;
+use super::quality::Quality;
 use super::reach::Reach;
 use super::recording::{blocks, is_thinking, said};
 use super::reread::{self, Thing};
@@ -124,10 +126,16 @@ pub struct Probe {
     pub kind: Kind,
     /// How many passes there had been.
     pub passes: usize,
+    /// How it was planted, if it was.
+    pub shape: Option<Shape>,
     /// The view had it.
     pub in_view: bool,
+    /// The view had it in the line it comes from, and said where that is.
+    pub in_line: bool,
     /// The view had it, or it could be fetched.
     pub reachable: bool,
+    /// Bags of names as long as what was put in would have had it.
+    pub bags: Bags,
 }
 
 /// A session that was played.
@@ -141,6 +149,10 @@ pub struct Run {
     pub probes: Vec<Probe>,
     /// How many things passes removed, and how many of them were fetched again.
     pub rereads: (usize, usize),
+    /// What views were judged by beside probes.
+    pub quality: Quality,
+    /// Of what the session asks for, in its order, whether the view had it.
+    pub asks: Vec<bool>,
     /// Of each pass, the tokens that its request was expected to write into the
     /// cache, and those that it wrote.
     pub writes: Vec<(u64, u64)>,
@@ -212,6 +224,9 @@ impl Stage<'_> {
         let store: Arc<dyn Store> = Arc::new(Memory::new());
         let reach = Reach::new(store.clone()).map_err(StartError::from)?;
         playing.store = Some((store.clone(), reach));
+        let around = [&self.session.system, &self.session.tools];
+        let around = around.into_iter().flatten();
+        around.for_each(|value| playing.watch.always(value));
         let surroundings = Surroundings {
             admin_token: None,
             summarizer_key: None,
@@ -295,13 +310,18 @@ impl Playing<'_> {
             self.passes += usize::from(pass != ["trim"]);
             if let Some((here, overlay, gone)) = self.overlay(&body).await {
                 self.watch.passed(overlay, gone);
+                self.watch.judge_pass(self.passes);
                 self.passed.push(here);
             }
         }
         let mut needs = self.watch.needs(&step.answer);
         let planted = self.plants.due(at);
-        needs.extend(planted.filter_map(|fact| self.watch.planted(fact)));
+        needs.extend(planted.filter_map(|(fact, shape)| self.watch.planted(fact, shape)));
         self.note(needs).await;
+        self.watch.judge_answer(&step.answer, self.passes);
+        let asks = step.asks.iter();
+        let seen = asks.map(|ask| self.watch.has(ask).unwrap_or(false));
+        self.run.asks.extend(seen);
         self.watch.fetches(&step.answer);
         let id = reply.get("id").and_then(Value::as_str).unwrap_or_default();
         self.answered.push((id.to_owned(), pass));
@@ -351,8 +371,11 @@ impl Playing<'_> {
             self.run.probes.push(Probe {
                 kind: need.kind,
                 passes: self.passes,
+                shape: need.shape,
                 in_view: need.in_view,
+                in_line: need.in_line,
                 reachable,
+                bags: need.bags,
             });
         }
     }
@@ -403,6 +426,7 @@ impl Playing<'_> {
         }
         self.run.played = played;
         self.run.rereads = self.watch.rereads();
+        self.run.quality = self.watch.quality();
         self.run
     }
 }

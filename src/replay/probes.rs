@@ -35,17 +35,25 @@ pub enum Kind {
     Constraint,
     /// A fact that the replay itself has put into the recording.
     Planted,
+    /// A number, version or address. It counts for line recovery only.
+    Number,
 }
 
 impl Kind {
     /// Each of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Identifier,
         Self::Path,
         Self::Decision,
         Self::Constraint,
         Self::Planted,
+        Self::Number,
     ];
+
+    /// Whether the recording itself needs it by its name.
+    pub fn is_natural(self) -> bool {
+        !matches!(self, Self::Planted | Self::Number)
+    }
 
     /// Its name in reports.
     pub fn word(self) -> &'static str {
@@ -55,24 +63,29 @@ impl Kind {
             Self::Decision => "decision",
             Self::Constraint => "constraint",
             Self::Planted => "planted",
+            Self::Number => "number",
         }
     }
 }
 
 /// Words that tell something: paths, and names and values that no language has.
 pub fn terms(text: &str) -> impl Iterator<Item = &str> {
+    bare_words(text).filter(|word| is_term(word))
+}
+
+/// Whether a word tells something.
+pub fn is_term(word: &str) -> bool {
+    LENGTH.contains(&word.len()) && is_telling(word)
+}
+
+/// The words of a text as they may stand in code, without signs at their ends.
+pub(super) fn bare_words(text: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| !(c.is_ascii_alphanumeric() || "_./-@".contains(c));
-    let trimmed = |word: &'_ str| -> (usize, usize) {
-        let start = word.trim_start_matches(['.', '-', '@']);
-        let end = start.trim_end_matches(['.', '-', '@', '/']);
-        (word.len() - start.len(), end.len())
-    };
-    text.split(part)
-        .filter_map(move |word| {
-            let (from, length) = trimmed(word);
-            word.get(from..from + length)
-        })
-        .filter(|word| LENGTH.contains(&word.len()) && is_telling(word))
+    let words = text.split(part).filter(|word| !word.is_empty());
+    words.map(|word| {
+        let word = word.trim_start_matches(['.', '-', '@']);
+        word.trim_end_matches(['.', '-', '@', '/'])
+    })
 }
 
 /// Whether a word is a path.
@@ -87,7 +100,7 @@ pub fn is_path(word: &str) -> bool {
 
 /// Nothing that one would write without having read it here: it is put together
 /// from words, or from words and numbers.
-fn is_telling(word: &str) -> bool {
+pub(super) fn is_telling(word: &str) -> bool {
     let bytes = word.as_bytes();
     let letters = bytes.iter().any(u8::is_ascii_alphabetic);
     let digits = bytes.iter().any(u8::is_ascii_digit);

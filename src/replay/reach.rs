@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::probes::terms;
+use super::tokens::tokens;
 use super::watch::{Need, Place};
 use crate::engine::ids::Reference;
 use crate::engine::overlay::{Change, Overlay};
@@ -29,7 +29,7 @@ pub struct Reach {
 #[derive(Default)]
 struct Answer {
     text: String,
-    terms: HashSet<String>,
+    tokens: HashSet<String>,
 }
 
 impl Reach {
@@ -65,15 +65,15 @@ impl Reach {
     /// All pages of what a reference stands for, as far as they can be had.
     async fn expanded(&self, reference: Reference) -> Answer {
         let text = self.recall.whole(reference).await.unwrap_or_default();
-        let terms = terms(&text).map(str::to_owned).collect();
-        Answer { text, terms }
+        let tokens = tokens(&text).map(str::to_owned).collect();
+        Answer { text, tokens }
     }
 }
 
 impl Answer {
     fn has(&self, need: &Need) -> bool {
         // A rule is needed word for word.
-        self.terms.contains(&need.what) || (need.is_rule() && self.text.contains(&need.what))
+        self.tokens.contains(&need.what) || (need.is_rule() && self.text.contains(&need.what))
     }
 }
 

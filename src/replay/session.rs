@@ -17,6 +17,8 @@ pub struct Step {
     pub asked: Value,
     /// The message that answers it.
     pub answer: Value,
+    /// Specific words that the answer needs; only sessions that are made up say so.
+    pub asks: Vec<String>,
 }
 
 /// A recording that can be played.
@@ -60,6 +62,7 @@ impl Session {
                     pause: recorded.unwrap_or(pause),
                     asked: asked.message.clone(),
                     answer: answer.message.clone(),
+                    asks: Vec::new(),
                 });
                 last = asked.at.or(last);
             }

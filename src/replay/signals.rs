@@ -9,6 +9,10 @@
 //! | degradation | does it get worse from pass to pass? |
 //! | amortization | what does a pass cost for each request until the next? |
 //! | re-read rate | was fetched again what a pass had removed? |
+//! | next-action and edit support | did the view have what the next call names? |
+//! | line recovery | were probes there as lines, and not only as names? |
+//! | constraint survival | has the view the user's orders, word for word? |
+//! | stale facts | does the view show values that no longer hold? |
 //!
 //! What a session would have cost without one pass is reckoned from the run
 //! without any: the prompt would have grown by what that run's grew by, and
@@ -16,6 +20,7 @@
 
 use super::play::{Played, Probe, Run};
 use super::probes::Kind;
+use super::quality::{ByPass, Quality};
 use crate::sim::models::Model;
 use crate::sim::prices::Tokens;
 
@@ -41,6 +46,23 @@ pub struct Sums {
     pub amortized: (f64, usize),
     /// Things removed, and those of them fetched again.
     pub rereads: (usize, usize),
+    /// What views were judged by beside probes.
+    pub quality: Quality,
+}
+
+/// What came of the probes that can be told by their lines: names, paths and
+/// numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Those that the view had in their line, with where that comes from.
+    pub in_line: ByPass,
+    /// Those that it had at all.
+    pub named: usize,
+    /// Those that a bag of the rarest names, as long as what passes put in, would
+    /// have had.
+    pub rarest: usize,
+    /// The same of a bag of any names.
+    pub random: usize,
 }
 
 /// The signals; nothing where there was nothing to judge by.
@@ -67,6 +89,17 @@ pub struct Signals {
     pub amortization_usd_per_turn: Option<f64>,
     /// Share of what passes removed that was fetched again.
     pub reread_rate: Option<f64>,
+    /// Share of what the next call names, of what the history has, that the view
+    /// had.
+    pub next_action_support: Option<f64>,
+    /// Share of edits whose old lines, as far as the history has them, the view had.
+    pub edit_support: Option<f64>,
+    /// Share of probes that the view had in their line.
+    pub line_recovery: Option<f64>,
+    /// Share of the user's orders that views had after a pass.
+    pub constraint_survival: Option<f64>,
+    /// Share of replaced values that views showed without the new one after a pass.
+    pub stale_facts: Option<f64>,
 }
 
 impl Sums {
@@ -79,6 +112,7 @@ impl Sums {
             probes: with.probes.clone(),
             degraded: degraded(&with.probes),
             rereads: with.rereads,
+            quality: with.quality,
             ..Self::default()
         };
         for (at, pair) in pairs.iter().enumerate() {
@@ -123,13 +157,32 @@ impl Sums {
         self.amortized.0 += other.amortized.0;
         self.amortized.1 += other.amortized.1;
         self.probes.extend_from_slice(&other.probes);
+        self.quality = self.quality.plus(&other.quality);
         self
+    }
+
+    /// What came of probes by their lines.
+    pub fn lines(&self) -> Lines {
+        let mut lines = Lines::default();
+        let told = |it: &&Probe| !matches!(it.kind, Kind::Constraint | Kind::Planted);
+        for probe in self.probes.iter().filter(told) {
+            lines.in_line.add(probe.passes, probe.in_line);
+            lines.named += usize::from(probe.in_view);
+            lines.rarest += usize::from(probe.bags.rarest);
+            lines.random += usize::from(probe.bags.random);
+        }
+        lines
     }
 
     /// What they tell.
     pub fn signals(&self) -> Signals {
-        let (planted, natural): (Vec<&Probe>, Vec<&Probe>) =
-            self.probes.iter().partition(|it| it.kind == Kind::Planted);
+        let of = |which: fn(Kind) -> bool| -> Vec<&Probe> {
+            let probes = self.probes.iter();
+            probes.filter(|it| which(it.kind)).collect()
+        };
+        let natural = of(Kind::is_natural);
+        let planted = of(|kind| kind == Kind::Planted);
+        let quality = &self.quality;
         let share_of = |probes: &[&Probe], which: fn(&&&Probe) -> bool| {
             let count = probes.iter().filter(which).count();
             share(count as u64, probes.len() as u64)
@@ -148,6 +201,11 @@ impl Sums {
             amortization_usd_per_turn: (self.amortized.1 > 0)
                 .then(|| self.amortized.0 / number(self.amortized.1 as u64)),
             reread_rate: share(self.rereads.1 as u64, self.rereads.0 as u64),
+            next_action_support: quality.next_action.total().share(),
+            edit_support: quality.edits.total().share(),
+            line_recovery: self.lines().in_line.total().share(),
+            constraint_survival: quality.rules.total().share(),
+            stale_facts: quality.fresh_values.total().share().map(|it| 1.0 - it),
         }
     }
 }
@@ -241,7 +299,7 @@ fn unpassed(alone: &Played, prompt: u64, model: &Model) -> f64 {
 /// through all of them, turned round. Rules are copied by code and planted facts
 /// are nobody's need, so neither tells of it.
 fn degraded(probes: &[Probe]) -> (f64, usize) {
-    let told = |probe: &&Probe| !matches!(probe.kind, Kind::Constraint | Kind::Planted);
+    let told = |it: &&Probe| it.kind.is_natural() && it.kind != Kind::Constraint;
     let probes: Vec<&Probe> = probes.iter().filter(told).collect();
     let count = number(probes.len() as u64);
     let x = |probe: &Probe| number(probe.passes as u64);

@@ -1,6 +1,7 @@
 //! Signals of runs made by hand.
 
 use super::*;
+use crate::replay::inserted::Bags;
 use crate::replay::probes::Kind;
 use crate::sim::models::find;
 
@@ -142,8 +143,14 @@ const fn probe(passes: usize, in_view: bool, reachable: bool) -> Probe {
     Probe {
         kind: Kind::Path,
         passes,
+        shape: None,
         in_view,
+        in_line: false,
         reachable,
+        bags: Bags {
+            rarest: true,
+            random: false,
+        },
     }
 }
 
@@ -203,4 +210,27 @@ fn where_there_is_nothing_to_judge_by_there_is_no_signal() {
     assert_eq!(Sums::default().signals(), Signals::default());
     let once = of_probes(&[probe(1, true, true); 3]);
     assert_eq!(once.signals().degradation, None);
+}
+
+/// Numbers count in their lines only, and a bag of names scores by names alone.
+#[test]
+fn a_probe_counts_by_name_or_in_its_line() {
+    let number = Probe {
+        kind: Kind::Number,
+        in_line: true,
+        ..probe(4, true, true)
+    };
+    let planted = Probe {
+        kind: Kind::Planted,
+        ..number
+    };
+    let probes = [probe(1, true, true), probe(1, false, true), number, planted];
+    let sums = of_probes(&probes);
+    assert_eq!(sums.signals().probe_recovery, Some(0.5));
+    assert_eq!(sums.signals().line_recovery, Some(1.0 / 3.0));
+    let lines = sums.lines();
+    assert_eq!((lines.in_line.total().asked, lines.named), (3, 2));
+    assert_eq!((lines.rarest, lines.random), (3, 0));
+    let last = lines.in_line.each().last().unwrap().1;
+    assert_eq!((last.asked, last.found), (1, 1));
 }

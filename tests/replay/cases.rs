@@ -99,8 +99,13 @@ impl Case {
                 signals.amortization_usd_per_turn,
             ),
             ("reread_rate", signals.reread_rate),
+            ("next_action_support", signals.next_action_support),
+            ("edit_support", signals.edit_support),
+            ("line_recovery", signals.line_recovery),
+            ("constraint_survival", signals.constraint_survival),
+            ("stale_facts", signals.stale_facts),
             ("passes", Some(outcome.sums.passes.0 as f64)),
-            ("probes", Some(count(&|kind| kind != Kind::Planted))),
+            ("probes", Some(count(&Kind::is_natural))),
             ("planted", Some(count(&|kind| kind == Kind::Planted))),
         ];
         let known = all

@@ -7,7 +7,7 @@ use super::Signals;
 
 /// A signal, whether more of it is better, and by how much it may become worse:
 /// other rules for choosing a span move each a little.
-const ALLOWED: [(&str, bool, f64); 10] = [
+const ALLOWED: [(&str, bool, f64); 13] = [
     ("cost_share", false, 0.03),
     ("compression_ratio", false, 0.05),
     ("trigger_precision", true, 0.10),
@@ -18,6 +18,9 @@ const ALLOWED: [(&str, bool, f64); 10] = [
     ("degradation", false, 0.05),
     ("amortization_usd_per_turn", false, 0.002),
     ("reread_rate", false, 0.06),
+    ("next_action_support", true, 0.03),
+    ("line_recovery", true, 0.06),
+    ("constraint_survival", true, 0.03),
 ];
 
 /// What signals are told from. If there is much less of it or much more, other
@@ -52,7 +55,9 @@ pub fn compare(name: &str, before: &Signals, now: &Signals) -> Compared {
         // Of few probes a single one is a large share. How many there were is what
         // counts: were it how many there are, losing probes would allow for more.
         let few = match signal {
-            "probe_recovery" | "recall_recovery" | "degradation" => before.get("probes"),
+            "probe_recovery" | "recall_recovery" | "degradation" | "line_recovery" => {
+                before.get("probes")
+            }
             "planted_recovery" | "planted_recall" => before.get("planted"),
             "trigger_precision" => before.get("passes"),
             _ => None,

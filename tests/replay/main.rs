@@ -21,6 +21,7 @@ mod cases;
 #[path = "../proxy/economy/coding.rs"]
 mod coding;
 mod command;
+mod facts;
 mod golden;
 mod reached;
 #[path = "../recordings/mod.rs"]

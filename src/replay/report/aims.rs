@@ -7,7 +7,7 @@ use crate::replay::figures::Outcome;
 /// What is told of each: its name, and how it is written.
 type Line = (&'static str, fn(&Outcome) -> String);
 
-const LINES: [Line; 8] = [
+const LINES: [Line; 13] = [
     ("with $", |outcome| cents(outcome.compared.dollars.1)),
     ("of the cost without", |outcome| {
         percent(outcome.compared.cost_share())
@@ -19,6 +19,15 @@ const LINES: [Line; 8] = [
     ("recall", |outcome| {
         percent(outcome.signals().recall_recovery)
     }),
+    ("next action", |outcome| {
+        percent(outcome.signals().next_action_support)
+    }),
+    ("edits", |outcome| percent(outcome.signals().edit_support)),
+    ("lines", |outcome| percent(outcome.signals().line_recovery)),
+    ("orders", |outcome| {
+        percent(outcome.signals().constraint_survival)
+    }),
+    ("stale", |outcome| percent(outcome.signals().stale_facts)),
     ("hindsight $", |outcome| cents(outcome.hindsight)),
     ("regret", |outcome| percent(outcome.regret())),
     ("worst cut", |outcome| worst_cut(outcome)),

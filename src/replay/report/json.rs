@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::quality::quality;
 use super::{Report, per_million};
 use crate::replay::conditions::Effective;
 use crate::replay::figures::{Figures, Outcome};
@@ -241,9 +242,15 @@ fn told(outcome: &Outcome) -> Map<String, Value> {
                 "degradation": shown(signals.degradation),
                 "amortization_usd_per_turn": shown(signals.amortization_usd_per_turn),
                 "reread_rate": shown(signals.reread_rate),
+                "next_action_support": shown(signals.next_action_support),
+                "edit_support": shown(signals.edit_support),
+                "line_recovery": shown(signals.line_recovery),
+                "constraint_survival": shown(signals.constraint_survival),
+                "stale_facts": shown(signals.stale_facts),
             }),
         ),
         ("probes", probes(outcome)),
+        ("quality", quality(outcome)),
     ];
     let owned = fields.map(|(name, value)| (name.to_owned(), value));
     owned.into_iter().collect()
@@ -271,7 +278,7 @@ fn probes(outcome: &Outcome) -> Value {
 }
 
 /// Six digits behind the point are enough for anybody.
-fn rounded(number: f64) -> f64 {
+pub(super) fn rounded(number: f64) -> f64 {
     let rounded = (number * 1e6).round() / 1e6;
     // Never minus nothing.
     if rounded == 0.0 { 0.0 } else { rounded }

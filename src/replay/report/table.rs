@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::aims::aims;
+use super::quality;
 use super::{Report, cents, thousands};
 use crate::replay::figures::{Figures, Outcome, cache_read_share};
 use crate::replay::signals::WITHIN;
@@ -53,6 +54,7 @@ pub fn table(report: &Report<'_>) -> String {
     let _ = writeln!(text, "{}\n", report.origins().join("; "));
     text.push_str(&aligned(&rows));
     text.push_str(&aims(report));
+    text.push_str(&quality::table(report));
     text.push_str(&refusals(report));
     text.push_str(&not_played(report));
     for variation in 0..runs {
@@ -69,7 +71,14 @@ pub fn table(report: &Report<'_>) -> String {
         ratio           tokens sent with the last request, of the whole history's\n\
         precise         passes that were needed within {WITHIN} requests or paid for themselves\n\
         probes, recall  what later turns use of what was left out: still in view; or a reference in view leads to it\n\
-        re-read         of what was removed, fetched again, at least\n"
+        re-read         of what was removed, fetched again, at least\n\
+        quality         over requests whose view differs from the history; in brackets: missed (stale: shown) for each 100 of them; see docs/quality.md\n\
+        next action     of the specific words of the next call that the history has, in view\n\
+        edits           edits whose old lines, as far as the history has them, are all in view\n\
+        lines           probes in view within the line they come from, with where that is\n\
+        orders          the user's orders, word for word in view after a pass\n\
+        stale           of replaced values, shown without the new one after a pass\n\
+        planted         planted facts that a pass took out of view and that the view has all the same\n"
     );
     let _ = write!(text, "\n{}\n", verdict(report));
     text
