@@ -27,8 +27,10 @@ use super::pinned::quote::{DATA, quote};
 use lines::Piece;
 use words::Table;
 
+#[cfg(test)]
+pub(in crate::engine) use room::held_by_stubs;
 pub use room::{BOUND, Size, TOKEN, Want, in_segment, share};
-pub(in crate::engine) use room::{HEADING, LINES};
+pub(in crate::engine) use room::{HEADING, LINES, all_in_segment, held_by_segments};
 pub use written::written;
 
 /// With less room than this nothing is said.
@@ -41,6 +43,11 @@ const LOOK_AT_LEAST: usize = 16 * 1024;
 const LINE: usize = DATA.len() + 2;
 /// Steps of worth by which lines are told apart.
 const STEPS: usize = 512;
+/// Steps for a worth of one for each byte.
+const FINE: usize = 24;
+/// Bytes that every line costs besides its own: its mark and its end, and that a
+/// line says more than the words in it.
+const SHORT: usize = 24;
 
 /// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,25 +145,16 @@ pub(in crate::engine) fn quoted(digest: &str) -> String {
 fn worths(kind: Kind, pieces: &[Piece<'_>]) -> Vec<usize> {
     let bytes = pieces.iter().map(|piece| piece.text.len()).sum();
     let mut table = Table::new(bytes);
-    let marks: Vec<u32> = pieces
-        .iter()
-        .map(|piece| marks::worth(kind, piece.text))
-        .collect();
-    for (at, (piece, mark)) in pieces.iter().zip(&marks).enumerate() {
-        table.note(lines::unnumbered(piece.text), at, *mark > 0);
+    for piece in pieces {
+        table.note(lines::unnumbered(piece.text));
     }
-    let worth = |(at, (piece, mark)): (usize, (&Piece<'_>, &u32))| {
-        let words = table.worth(kind, lines::unnumbered(piece.text), at);
-        if words + mark == 0 {
-            return 0;
-        }
-        // A short line costs its mark and its end as well.
-        let cost = piece.text.len() + 16;
-        let steps = (words + mark) as usize * 24 / cost;
-        steps.clamp(1, STEPS - 1)
+    let worth = |piece: &Piece<'_>| {
+        let words = table.worth(kind, lines::unnumbered(piece.text));
+        let worth = words + marks::worth(kind, piece.text);
+        let steps = worth as usize * FINE / (piece.text.len() + SHORT);
+        steps.min(STEPS - 1)
     };
-    let all = pieces.iter().zip(&marks).enumerate();
-    all.map(worth).collect()
+    pieces.iter().map(worth).collect()
 }
 
 /// The pieces that are worth something, best first, else in order of place: a

@@ -8,11 +8,11 @@ use super::Kind;
 use super::lines::unnumbered;
 
 /// Worth of a line that defines something.
-const DEFINES: u32 = 14;
+const DEFINES: u32 = 5;
 /// Worth of a heading, of a hunk, of a file's name.
 const HEADS: u32 = 14;
 /// Worth of a key with its value.
-const KEY: u32 = 5;
+const KEY: u32 = 3;
 
 /// Words that stand before one that defines.
 const BEFORE: [&str; 22] = [

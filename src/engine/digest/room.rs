@@ -98,6 +98,12 @@ pub fn in_segment(bytes: usize) -> usize {
     part(bytes / SEGMENT, MOST * TOKEN)
 }
 
+/// Bytes of all digests in a segment that stands for this many bytes of messages,
+/// with room enough.
+pub(in crate::engine) fn all_in_segment(bytes: usize) -> usize {
+    bytes / SEGMENT
+}
+
 fn part(wanted: usize, most: usize) -> usize {
     let part = wanted.min(most);
     if part < LEAST { 0 } else { part }
@@ -173,27 +179,29 @@ fn in_block(block: &str) -> usize {
     quoted_lines(behind)
 }
 
-/// Bytes of the lines that begin with a mark, as they stand in JSON.
+/// Bytes of the lines that begin with a mark, in a text that stands in JSON: what
+/// is escaped counts as what it stands for.
 fn quoted_lines(json: &str) -> usize {
     let mut rest = json;
+    let mut bytes = 0;
     while rest.starts_with(DATA) {
-        let Some(end) = line_end(rest) else {
-            return json.len();
-        };
+        let (line, end) = line_end(rest);
+        bytes += line;
         rest = rest.get(end..).unwrap_or_default();
     }
-    json.len() - rest.len()
+    bytes
 }
 
-/// Where the first line of a text ends that stands in JSON.
-fn line_end(json: &str) -> Option<usize> {
-    let mut escaped = false;
+/// Bytes of the first line of a text that stands in JSON, and where it ends there.
+fn line_end(json: &str) -> (usize, usize) {
+    let (mut bytes, mut escaped) = (0, false);
     for (at, byte) in json.bytes().enumerate() {
-        match byte {
-            b'n' if escaped => return Some(at + 1),
-            b'\\' => escaped = !escaped,
-            _ => escaped = false,
+        let begins = byte == b'\\' && !escaped;
+        bytes += usize::from(!begins);
+        if byte == b'n' && escaped {
+            return (bytes, at + 1);
         }
+        escaped = begins;
     }
-    None
+    (bytes, json.len())
 }

@@ -150,3 +150,7 @@ impl Survey<'_> {
         digest(kind, &cut.text(), room, &mut Shown::default())
     }
 }
+
+#[cfg(test)]
+#[path = "digests_tests.rs"]
+mod tests;
