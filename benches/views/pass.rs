@@ -8,6 +8,7 @@ use bytes::Bytes;
 use longhaul::engine::cache_marks::Basis;
 use longhaul::engine::chain;
 use longhaul::engine::conversation::Conversation;
+use longhaul::engine::digest::Size;
 use longhaul::engine::legal::{faults, keeps_newest};
 use longhaul::engine::measure::{BUDGET, raw_prompt};
 use longhaul::engine::overlay::{Origin, Overlay, Segment};
@@ -58,6 +59,7 @@ impl Task {
                 },
                 archives: Some(Telling::default()),
                 closing: summary.then_some(closing),
+                digest: Size::Auto,
                 ..Settings::default()
             },
             situation: Situation {

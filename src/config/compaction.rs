@@ -159,6 +159,8 @@ pub struct Clear {
     pub supersede: bool,
     /// Tokens a pass must free to be worth it.
     pub at_least: u64,
+    /// Tokens that stay of a cleared result, at the most; none: about a tenth.
+    pub digest: Option<u64>,
 }
 
 impl Default for Clear {
@@ -170,6 +172,7 @@ impl Default for Clear {
             clear_inputs: false,
             supersede: true,
             at_least: 5_000,
+            digest: None,
         }
     }
 }

@@ -166,6 +166,7 @@ pub(super) static KEYS: &[Key] = &[
     key!(clear.clear_inputs, Switch),
     key!(clear.supersede, Switch),
     key!(clear.at_least, Count(0, 1_000_000_000)),
+    key!(clear.digest, Maybe(Absent::Auto, Count(0, 8_000))),
     key!(trim.enabled, Switch),
     key!(trim.max_chars, Count(100, 1_000_000_000)),
     tool_key!(head, Count(0, 1_000_000_000)),

@@ -177,6 +177,7 @@ fn turns_are_those_of_the_pinned_index() {
         user_tokens: 999,
         files: 9,
         errors: 9,
+        digest_bytes: 0,
     };
     let index = pinned(&conversation, 0..story.0.len(), settings).text();
     for fact in facts(&conversation, 0, 99) {

@@ -15,6 +15,7 @@ pub mod chain;
 pub mod client_edits;
 pub mod conversation;
 pub mod credential;
+pub mod digest;
 pub mod facts;
 pub mod fallback;
 pub mod figures;

@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use super::conversation::Conversation;
+use super::digest::Size;
 use super::ids::ChainHash;
 use super::overlay::{Origin, Overlay, Segment};
 use super::pinned::{self, Pinned, pinned};
@@ -32,6 +33,8 @@ pub struct Notice {
     pub archives: Option<Telling>,
     /// It is the usual way, and no loss.
     pub journal: bool,
+    /// How long the digests of what is hidden are.
+    pub digest: Size,
 }
 
 impl Notice {
@@ -97,13 +100,12 @@ impl Notice {
     ) -> Option<pinned::Settings> {
         let pins = self.pins?;
         let before = alive(overlay, conversation.head()).iter();
-        let used: u64 = before
-            .filter(|segment| (segment.from as usize) < from)
-            .map(|segment| segment.pinned)
-            .sum();
+        let before = before.filter(|segment| (segment.from as usize) < from);
+        let used: u64 = before.clone().map(|segment| segment.pinned).sum();
         let left = pins.user_tokens.saturating_sub(used);
         Some(pinned::Settings {
             user_tokens: left.max(pins.user_tokens / AT_LEAST),
+            digest_bytes: self.digest.for_segment(before),
             ..pins
         })
     }
@@ -162,10 +164,12 @@ mod tests {
                 user_tokens: 1_000,
                 files: 10,
                 errors: 2,
+                digest_bytes: 0,
             }),
             max_segments: 3,
             archives: Some(Telling::Archived),
             journal,
+            digest: Size::None,
         }
     }
 

@@ -70,6 +70,7 @@ fn messages(conversation: &Conversation<'_>, reply: usize, call: Call) -> Option
         bytes: block.payload.map_or(0, Span::len),
         why: WHY,
         beginning: "",
+        digest: "",
         archived: None,
     };
     let blocks = conversation.blocks(reply).iter().enumerate();

@@ -103,19 +103,24 @@ pub enum Change {
     Append(String),
 }
 
-/// The longest text that only stands for what was there.
+/// The longest text that only stands for what was there and does not say so.
 const STUB: usize = 2048;
 
 impl Change {
-    /// Whether a short text stands for a result. A longer one is a part of it, one
-    /// with a cut in it too, and an object stands for the input of a call.
+    /// Whether a text only stands for a result. A longer one that does not say so
+    /// is a part of it, one with a cut in it too, and an object stands for the
+    /// input of a call.
     pub fn is_stub(&self) -> bool {
         matches!(self, Self::Payload(with) if with.starts_with('"')) && !self.is_trim()
     }
 
     /// Whether a part of a result is still shown.
     pub fn is_trim(&self) -> bool {
-        matches!(self, Self::Payload(with) if with.len() > STUB || stub::is_part(with))
+        let Self::Payload(with) = self else {
+            return false;
+        };
+        let is_long = with.len() > STUB && with.starts_with(['"', '[']);
+        stub::is_part(with) || (is_long && !stub::is_cleared(with))
     }
 
     /// The same without a client's cache marks. Earlier versions kept those that
@@ -383,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_result_is_no_stub_however_short_it_is() {
-        let notice = stub::trimmed(900, 9, None);
+        let notice = stub::trimmed(900, 9, "", None);
         let text = stub::quoted(&format!("head\n{notice}\ntail"));
         let list = format!(r#"[{{"type":"text","text":{text}}}]"#);
         let cleared = stub::Cleared {
@@ -392,7 +397,12 @@ mod tests {
             bytes: 9,
             why: "x",
             beginning: &notice,
+            digest: "",
             archived: None,
+        };
+        let long = stub::Cleared {
+            digest: &"a line of it\n".repeat(STUB / 4),
+            ..cleared
         };
         let rows = [
             (text, false, true),
@@ -401,6 +411,8 @@ mod tests {
             (stub::quoted(&"x".repeat(STUB)), false, true),
             (cleared.result(), true, false),
             (cleared.input(), false, false),
+            (long.result(), true, false),
+            (long.input(), false, false),
         ];
         for (with, is_stub, is_trim) in rows {
             let change = Change::Payload(with);

@@ -14,6 +14,7 @@
 
 mod background;
 pub(super) mod decode;
+mod digests;
 mod failures;
 mod files;
 mod genuine;
@@ -27,6 +28,7 @@ use std::ops::Range;
 
 use super::candidates;
 use super::conversation::Conversation;
+use super::digest;
 use background::Running;
 use failures::Failure;
 use files::Files;
@@ -48,6 +50,8 @@ pub struct Settings {
     pub files: usize,
     /// Failures that are quoted.
     pub errors: usize,
+    /// Bytes of lines of results and of files written.
+    pub digest_bytes: usize,
 }
 
 /// What is pinned of a span.
@@ -59,6 +63,7 @@ pub struct Pinned {
     failures: Vec<Failure>,
     plan: Plan,
     running: Vec<Running>,
+    digests: String,
 }
 
 /// The share of the room for the user's words that text of doubtful origin may
@@ -90,6 +95,7 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
         failures: failures::failures(within.iter(), &turns, settings.errors),
         plan: Plan::new(before, within, behind),
         running: background::running(conversation, &deeds, &span),
+        digests: digests::text(within, settings.digest_bytes),
     }
 }
 
@@ -119,6 +125,7 @@ impl Pinned {
                 "Still running in the background",
                 background::text(&self.running),
             ),
+            (digest::HEADING, self.digests.clone()),
         ];
         let mut text = String::new();
         for (heading, body) in sections {

@@ -8,6 +8,7 @@ pub(super) const ALL: Settings = Settings {
     user_tokens: 20_000,
     files: 200,
     errors: 5,
+    digest_bytes: 0,
 };
 
 /// A history in the making.

@@ -5,6 +5,7 @@
 //! it went. Once an overlay holds one it is never written again, so the wording
 //! here may change at any time without changing a view that exists.
 
+use super::digest;
 use super::ids::{BlobId, ChainHash, Reference};
 use super::recall::telling::Telling;
 use super::summary::segment;
@@ -20,10 +21,13 @@ const CUT_OUT: &str = " of this result were cut out here.";
 /// Whether a JSON value that stands for a result is a part of it, and not a text
 /// that says that it was cleared.
 pub fn is_part(value: &str) -> bool {
-    let is_stub = value
-        .strip_prefix('"')
-        .is_some_and(|text| text.starts_with(CLEARED));
-    value.starts_with(['"', '[']) && !is_stub && value.contains(CUT_OUT)
+    value.starts_with(['"', '[']) && !is_cleared(value) && value.contains(CUT_OUT)
+}
+
+/// Whether a JSON value is a text that says that a result was cleared.
+pub fn is_cleared(value: &str) -> bool {
+    let text = value.strip_prefix('"');
+    text.is_some_and(|text| text.starts_with(CLEARED))
 }
 
 /// The name of a piece of content, within a tenant.
@@ -64,6 +68,8 @@ pub struct Cleared<'a> {
     pub why: &'a str,
     /// How it began, if that must not be lost.
     pub beginning: &'a str,
+    /// Lines of it that stay; may be empty.
+    pub digest: &'a str,
     /// The reference, if the content is kept, and how that is told.
     pub archived: Option<(Reference, &'a Telling)>,
 }
@@ -91,27 +97,44 @@ impl Cleared<'_> {
             text => format!("; it began: {text}"),
         };
         let (what, bytes, why, kept) = (self.what(), self.bytes, self.why, self.kept());
+        let lines = lines("; s", self.digest);
         quoted(&format!(
-            "{CLEARED}{what} ({bytes} bytes) was cleared: {why}{kept}{beginning}]"
+            "{CLEARED}{what} ({bytes} bytes) was cleared: {why}{kept}{beginning}{lines}]"
         ))
     }
 
     /// What stands for the input of a call, as a JSON object.
     pub fn input(&self) -> String {
         let (what, bytes, kept) = (self.what(), self.bytes, self.kept());
-        let text = format!("[the input of {what} ({bytes} bytes) was cleared{kept}]");
+        let lines = lines("; s", self.digest);
+        let text = format!("[the input of {what} ({bytes} bytes) was cleared{kept}{lines}]");
         format!(r#"{{"longhaul":{}}}"#, quoted(&text))
     }
 }
 
-/// What stands where the middle of a result was cut out, as plain text.
-pub fn trimmed(chars: usize, lines: usize, archived: Option<(Reference, &Telling)>) -> String {
+/// The lines that stay, quoted, with a few words before them.
+fn lines(begin: &str, digest: &str) -> String {
+    match digest {
+        "" => String::new(),
+        text => format!("{begin}{}{}", digest::LINES, digest::quoted(text)),
+    }
+}
+
+/// What stands where the middle of a result was cut out, as plain text. `digest`
+/// are lines of it that stay; may be empty.
+pub fn trimmed(
+    chars: usize,
+    cut_lines: usize,
+    digest: &str,
+    archived: Option<(Reference, &Telling)>,
+) -> String {
     let kept = archived.map_or_else(String::new, |(reference, telling)| {
         format!(" The whole is {}.", telling.of_one(reference))
     });
+    let lines = lines(" S", digest);
     format!(
-        "[longhaul: {chars} characters ({lines} lines){CUT_OUT}{kept} Ask for a smaller part if you \
-         need what is missing.]"
+        "[longhaul: {chars} characters ({cut_lines} lines){CUT_OUT}{kept} Ask for a smaller part if \
+         you need what is missing.{lines}]"
     )
 }
 
@@ -199,6 +222,7 @@ mod tests {
                 bytes: 5,
                 why: "x",
                 beginning: tool,
+                digest: tool,
                 archived: Some(kept),
             };
             let text: String = serde_json::from_str(&stub.result()).unwrap();

@@ -53,6 +53,7 @@ pub fn reduce(
             user_tokens: 500,
             files: 20,
             errors: 2,
+            digest_bytes: 0,
         }),
         max_segments: if settings.live_turns.is_some() { 2 } else { 0 },
         ..tiers::Settings::default()

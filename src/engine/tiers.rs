@@ -10,6 +10,7 @@
 mod ages;
 mod batches;
 mod closing;
+mod digests;
 mod last_resort;
 mod settings;
 
@@ -22,6 +23,7 @@ use std::collections::HashSet;
 
 use super::candidates::{Candidate, Choice, How, Reason, candidates};
 use super::conversation::Conversation;
+use super::digest::{Kind as Text, Shown, digest, written};
 use super::ids::{ChainHash, Reference};
 use super::overlay::{Change, Overlay};
 use super::policy::{Item, Need, Offer};
@@ -29,7 +31,7 @@ use super::recall::reference::reference_at;
 use super::recall::telling::Telling;
 use super::reduce::{Draft, Orders, Replacement, reduce};
 use super::stub::{self, Cleared};
-use super::trim::{Keep, trim};
+use super::trim::{Cut, Keep, trim};
 use super::weigh::{Weights, pictures};
 use crate::wire::body::Kind;
 use crate::wire::canonical::unmarked;
@@ -51,6 +53,8 @@ pub struct Survey<'a> {
     replies: Vec<u32>,
     /// Results that show files in hand.
     in_hand: HashSet<(usize, usize)>,
+    /// Bytes of the digest of each candidate, and of each that is trimmed.
+    digests: digests::Rooms,
 }
 
 impl<'a> Survey<'a> {
@@ -106,7 +110,7 @@ impl<'a> Survey<'a> {
         let replies = replies(conversation);
         let keep_files = clears.map_or(0, |clears| clears.keep_files);
         let in_hand = files_in_hand(&candidates, &weights, &replies, keep_files);
-        Self {
+        let mut survey = Self {
             conversation,
             current,
             seed,
@@ -115,17 +119,24 @@ impl<'a> Survey<'a> {
             weights,
             replies,
             in_hand,
-        }
+            digests: digests::Rooms::default(),
+        };
+        survey.digests = survey.share_digests();
+        survey
     }
 
     /// What the policy chooses from, when these have been trimmed.
     pub fn offer(&self, arrivals: &[Replacement]) -> Offer {
-        let item = |candidate: &Candidate| {
-            let result = self.weights.block(candidate.result) - STUB_TOKENS;
-            let input = self.input_of(candidate).map_or(0, |_| {
-                let whole = self.weights.block(candidate.used);
-                whole.saturating_sub(STUB_TOKENS)
-            });
+        let item = |(at, candidate): (usize, &Candidate)| {
+            let (result, input) = self.digests.of(at);
+            let left = |place: (usize, usize), digest: usize| {
+                let stub = STUB_TOKENS + self.weights.of_length(digest);
+                self.weights.block(place).saturating_sub(stub)
+            };
+            let result = left(candidate.result, result).max(1);
+            let input = self
+                .input_of(candidate)
+                .map_or(0, |_| left(candidate.used, input));
             Item {
                 message: if input > 0 {
                     candidate.used.0
@@ -150,7 +161,7 @@ impl<'a> Survey<'a> {
         };
         let messages = self.messages(arrivals);
         Offer {
-            items: self.candidates.iter().map(item).collect(),
+            items: self.candidates.iter().enumerate().map(item).collect(),
             behind: Weights::behind(&messages),
             thinking,
             images: self.weights.images,
@@ -233,10 +244,18 @@ impl<'a> Survey<'a> {
             Close::Batch(batch) => orders.closing = Some(batch.clone()),
         }
         orders.replacements = arrivals;
-        let taken = take.iter().filter_map(|at| self.candidates.get(*at));
-        for candidate in taken {
-            orders.replacements.extend(self.stub(candidate));
-            orders.replacements.extend(self.input_stub(candidate));
+        let mut shown = Shown::default();
+        // The newest first: what it says need not be said again further up.
+        for at in take.iter().rev() {
+            let Some(candidate) = self.candidates.get(*at) else {
+                continue;
+            };
+            let (result, input) = self.digests.of(*at);
+            let stubs = [
+                self.stub(candidate, result, &mut shown),
+                self.input_stub(candidate, input, &mut shown),
+            ];
+            orders.replacements.extend(stubs.into_iter().flatten());
         }
         let draft = self.reduce(&orders);
         let Some(target) = must_reach else {
@@ -294,7 +313,7 @@ impl<'a> Survey<'a> {
         ))
     }
 
-    fn stub(&self, candidate: &Candidate) -> Option<Replacement> {
+    fn stub(&self, candidate: &Candidate, room: usize, shown: &mut Shown) -> Option<Replacement> {
         let block = self.conversation.block_at(candidate.result)?;
         let payload = block.payload?.of(self.conversation.bytes());
         let beginning = if candidate.is_error {
@@ -302,12 +321,14 @@ impl<'a> Survey<'a> {
         } else {
             String::new()
         };
+        let digest = self.digest_result(candidate, payload, room, shown);
         let with = Cleared {
             tool: &candidate.tool,
             subject: &candidate.subject,
             bytes: payload.len(),
             why: why(candidate.reason),
             beginning: &beginning,
+            digest: &digest,
             archived: self.archived(candidate.result),
         }
         .result();
@@ -321,15 +342,22 @@ impl<'a> Survey<'a> {
         })
     }
 
-    fn input_stub(&self, candidate: &Candidate) -> Option<Replacement> {
+    fn input_stub(
+        &self,
+        candidate: &Candidate,
+        room: usize,
+        shown: &mut Shown,
+    ) -> Option<Replacement> {
         let input = self.input_of(candidate)?;
         let content = self.conversation.bytes().get(input)?;
+        let digest = digest(Text::Written, &written(content), room, shown);
         let with = Cleared {
             tool: &candidate.tool,
             subject: &candidate.subject,
             bytes: content.len(),
             why: "",
             beginning: "",
+            digest: &digest,
             archived: self.archived(candidate.used),
         }
         .input();
@@ -389,6 +417,7 @@ impl<'a> Survey<'a> {
             return found;
         }
         let bytes = self.conversation.bytes();
+        let mut left = self.digests.for_trims();
         for call in self.conversation.calls() {
             let Some(place) = call.result.filter(|place| messages.contains(&place.0)) else {
                 continue;
@@ -407,15 +436,17 @@ impl<'a> Survey<'a> {
             };
             let body = self.conversation.body();
             let payload = unmarked(bytes, body, message, payload);
-            let notice = |cut: super::trim::Cut| {
-                stub::trimmed(cut.cut_chars, cut.cut_lines, self.archived(place))
+            let keep = keep(&name);
+            let notice = |cut: Cut<'_>| {
+                let digest = self.digest_cut((call.used, &name), keep, &cut, &mut left);
+                stub::trimmed(cut.cut_chars, cut.cut_lines, &digest, self.archived(place))
             };
             // What was trimmed before can only be trimmed harder.
             let stands = match change(place) {
                 Some(Change::Payload(with)) => with.len(),
                 _ => payload.len(),
             };
-            let trimmed = trim(&payload, keep(&name), notice);
+            let trimmed = trim(&payload, keep, notice);
             if let Some(with) = trimmed.filter(|with| with.len() < stands) {
                 let shown = self.weights.block(place);
                 let left = u128::from(shown) * with.len() as u128 / stands.max(1) as u128;

@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use super::pinned::decode;
 use super::stub::quoted;
 use crate::wire::letters::Letters;
 use crate::wire::scan::{Cursor, Span, says};
@@ -29,20 +30,35 @@ pub struct Keep {
 }
 
 /// What a notice may tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut<'a> {
     /// Letters of the whole result.
     pub chars: usize,
     /// Letters that are left out.
     pub cut_chars: usize,
     /// Line ends that are left out.
     pub cut_lines: usize,
+    /// What is left out, as it stands inside JSON strings.
+    removed: Vec<&'a [u8]>,
+}
+
+impl Cut<'_> {
+    /// The text that is left out.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for part in &self.removed {
+            let string = [b"\"", *part, b"\""].concat();
+            text.push_str(&decode::string(&string).unwrap_or_default());
+            text.push('\n');
+        }
+        text
+    }
 }
 
 /// A smaller result of the same kind, as JSON; `None` if it need not or cannot
 /// be smaller. `payload` is the value of a result's `content`; `notice` writes
 /// the plain text that stands where something is left out.
-pub fn trim(payload: &[u8], keep: Keep, notice: impl FnOnce(Cut) -> String) -> Option<String> {
+pub fn trim(payload: &[u8], keep: Keep, notice: impl FnOnce(Cut<'_>) -> String) -> Option<String> {
     // A letter takes a byte or more.
     if payload.len() <= keep.max_chars {
         return None;
@@ -57,6 +73,7 @@ pub fn trim(payload: &[u8], keep: Keep, notice: impl FnOnce(Cut) -> String) -> O
         chars,
         cut_chars: tail.index - head.index,
         cut_lines: tail.lines - head.lines,
+        removed: content.between(head, tail),
     });
     let trimmed = content.spliced(&content.changes(head, tail, &notice)?)?;
     (trimmed.len() < payload.len()).then_some(trimmed)
@@ -243,6 +260,24 @@ impl<'a> Content<'a> {
             starts_line: true,
             ..place
         })
+    }
+
+    /// The text between two places.
+    fn between(&self, head: Place, tail: Place) -> Vec<&'a [u8]> {
+        let texts = self.texts.iter().enumerate();
+        let within = texts.filter(|(at, _)| (head.text..=tail.text).contains(at));
+        within
+            .filter_map(|(at, text)| {
+                let Range { mut start, mut end } = text.inside;
+                if at == head.text {
+                    start = head.byte;
+                }
+                if at == tail.text {
+                    end = tail.byte;
+                }
+                self.payload.get(start..end)
+            })
+            .collect()
     }
 
     /// What stands where, in order.

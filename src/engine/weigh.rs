@@ -121,7 +121,12 @@ impl Weights {
 
     /// Tokens of some text of ours: a rough count, because it is short.
     pub fn of_text(&self, text: &str) -> u64 {
-        share((text.len() as u64).div_ceil(3), self.scale)
+        self.of_length(text.len())
+    }
+
+    /// Tokens of a text of ours of this many bytes.
+    pub fn of_length(&self, bytes: usize) -> u64 {
+        share((bytes as u64).div_ceil(3), self.scale)
     }
 
     /// The same for each so many bytes of it.

@@ -122,7 +122,9 @@ impl Views {
             hasher.update(part.as_bytes());
             hasher.update(b"\0");
         }
-        for number in [pin.user_tokens, pin.files as u64, pin.errors as u64] {
+        let digest = self.config.clear.digest;
+        let numbers = [pin.user_tokens, pin.files as u64, pin.errors as u64];
+        for number in numbers.into_iter().chain(digest) {
             hasher.update(&number.to_le_bytes());
         }
         hasher.finalize().into()
@@ -215,6 +217,11 @@ pub(super) fn name(
     let before = overlay.segments.iter();
     let mut before = before.filter(|held| (held.to as usize) <= wanted.span.start);
     let words: u64 = before.clone().map(|held| held.pinned).sum();
+    let digest_bytes = match native {
+        // It takes the place of all that came before.
+        Some(_) => tiers.digest.for_segment(std::iter::empty()),
+        None => tiers.digest.for_segment(before.clone()),
+    };
     // The newest says where things stand; all of them would make each summary
     // dearer than the one before.
     let earlier = before.next_back().map_or_else(String::new, |held| {
@@ -235,6 +242,7 @@ pub(super) fn name(
         native,
         pins: pinned::Settings {
             user_tokens: left.max(pins.user_tokens / 4),
+            digest_bytes,
             ..pins
         },
         wanted,

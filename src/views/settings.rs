@@ -5,6 +5,7 @@ use super::Views;
 use super::prepare::Prepared;
 use crate::config::{SplitBy, Style};
 use crate::engine::client_edits::ClearToolUses;
+use crate::engine::digest::Size;
 use crate::engine::pinned;
 use crate::engine::policy::{Ask, Situation, Urge};
 use crate::engine::recall::telling::Telling;
@@ -50,6 +51,7 @@ impl Views {
             live_turns: self.live_turns(),
             closable: closable(prepared, situation),
             summaries_keep_thinking: self.asks_the_api(&prepared.recognised),
+            digest: Size::new(self.config.clear.digest),
         };
         (settings, base)
     }
@@ -118,6 +120,8 @@ impl Views {
             user_tokens: pin.user_tokens.min(floor / 2),
             files: pin.files,
             errors: pin.errors,
+            // As much as the segments before it leave.
+            digest_bytes: 0,
         }
     }
 

@@ -11,7 +11,7 @@ pub(in crate::engine) const USER: &str = "> ";
 pub(in crate::engine) const DATA: &str = "| ";
 
 /// What one reader or another takes for the end of a line.
-fn breaks(letter: char) -> bool {
+pub(in crate::engine) fn breaks(letter: char) -> bool {
     matches!(
         letter,
         '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'

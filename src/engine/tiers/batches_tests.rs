@@ -47,6 +47,7 @@ fn settings(live_turns: usize) -> Settings {
             user_tokens: 2_000,
             files: 10,
             errors: 2,
+            digest_bytes: 0,
         }),
         max_segments: 3,
         archives: Some(Telling::default()),

@@ -1,6 +1,7 @@
 //! What takes the place of old messages in a draft, and what that saves.
 
 use super::Survey;
+use crate::engine::digest::{all_in_segment, held_by_segments};
 use crate::engine::native::Native;
 use crate::engine::overlay::Segment;
 use crate::engine::policy::Closing;
@@ -54,7 +55,7 @@ impl Survey<'_> {
         Some(Closing {
             from: wanted.span.start,
             to: wanted.span.end,
-            frees: (hidden + held).saturating_sub(self.expected_segment()),
+            frees: (hidden + held).saturating_sub(self.expected_segment(&wanted.span)),
             alone: self.settings.summaries_keep_thinking,
             raw: self.raw(wanted.span.clone()),
         })
@@ -62,16 +63,30 @@ impl Survey<'_> {
 
     /// Tokens of messages as the client has them, about.
     fn raw(&self, span: std::ops::Range<usize>) -> u64 {
-        let bytes = |at: usize| self.conversation.message(at).map_or(0, |it| it.span.len());
-        span.map(bytes).sum::<usize>() as u64 / BYTES_PER_TOKEN
+        self.raw_bytes(span) as u64 / BYTES_PER_TOKEN
     }
 
-    /// Tokens that the next segment should take: as many as those before it.
-    fn expected_segment(&self) -> u64 {
+    fn raw_bytes(&self, span: std::ops::Range<usize>) -> usize {
+        let bytes = |at: usize| self.conversation.message(at).map_or(0, |it| it.span.len());
+        span.map(bytes).sum()
+    }
+
+    /// Tokens that the next segment should take: as many as those before it, and
+    /// the digests of what it stands for.
+    fn expected_segment(&self, span: &std::ops::Range<usize>) -> u64 {
         let segments = self.current.segments.iter();
-        let sizes: Vec<u64> = segments.map(|it| self.weights.of_text(&it.block)).collect();
+        let said = |segment: &Segment| {
+            let digests = held_by_segments(std::iter::once(segment));
+            let bytes = segment.block.len().saturating_sub(digests);
+            self.weights.of_length(bytes)
+        };
+        let sizes: Vec<u64> = segments.clone().map(said).collect();
         let sum: u64 = sizes.iter().sum();
-        sum.checked_div(sizes.len() as u64).unwrap_or(SEGMENT)
+        let said = sum.checked_div(sizes.len() as u64).unwrap_or(SEGMENT);
+        let before = segments.filter(|held| (held.to as usize) <= span.start);
+        let room = self.settings.digest.for_segment(before);
+        let digests = room.min(all_in_segment(self.raw_bytes(span.clone())));
+        said + self.weights.of_length(digests)
     }
 
     /// Tokens of all segments.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::digest::Size;
 use crate::engine::native::Native;
 use crate::engine::notice::Notice;
 use crate::engine::overlay::Segment;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub closable: Option<Room>,
     /// Summaries are the API's own, which spoil no thinking.
     pub summaries_keep_thinking: bool,
+    /// How long the digests of what goes are.
+    pub digest: Size,
 }
 
 impl Settings {
@@ -53,6 +56,7 @@ impl Settings {
             max_segments: self.max_segments,
             archives: self.archives.clone(),
             journal: self.live_turns.is_some(),
+            digest: self.digest,
         }
     }
 }

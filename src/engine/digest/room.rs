@@ -1,0 +1,207 @@
+//! How long digests are: each for itself, and all of a view together.
+//!
+//! About a tenth of a result in its stub and a twenty-fifth in a segment, and no
+//! more than a bound for all of them, because digests in proportion to a history
+//! would never stop growing. Overlays do not change between passes, so what has
+//! been said stands: a pass shares out what is left of the bound, and where that
+//! is not enough the least needed get the least. What a pass closes into a
+//! segment gives its room back. Stubs and segments have a part of the bound each:
+//! a segment is written while stubs come and go, and lands whenever it is ready.
+//!
+//! Sizes are bytes, because a tokenizer would be most of the work.
+
+use crate::engine::overlay::{Change, Overlay, Segment};
+use crate::engine::pinned::quote::DATA;
+
+/// Bytes that are a token, about, where there are many names.
+pub const TOKEN: usize = 3;
+/// Tokens of all digests of a view.
+pub const BOUND: usize = 8_000;
+/// Tokens of one, at the most, if nothing else is said.
+const MOST: usize = 1_500;
+/// The part of a result that is kept in its stub: one in so many.
+const STUB: usize = 10;
+/// And in a segment.
+const SEGMENT: usize = 25;
+/// Bytes of a digest that is worth its line of introduction.
+const LEAST: usize = 90;
+/// Bytes of all digests in stubs and trimmed results of a view.
+const STUBS: usize = BOUND * TOKEN / 5 * 3;
+/// Bytes of all digests in segments of a view.
+const SEGMENTS: usize = BOUND * TOKEN / 5 * 2;
+
+/// How the lines of a digest are introduced in a stub.
+pub(in crate::engine) const LINES: &str = "ome of its lines:\n";
+/// The same, as it stands in JSON.
+const ESCAPED: &str = "ome of its lines:\\n";
+/// The heading of digests in a segment.
+pub(in crate::engine) const HEADING: &str = "Lines of tool results and of files written";
+
+/// How long digests are, by configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Size {
+    /// There are none.
+    #[default]
+    None,
+    /// As is usual.
+    Auto,
+    /// As is usual, and none of more than so many tokens.
+    AtMost(u64),
+}
+
+impl Size {
+    /// From the configuration: none is as usual, and zero none at all.
+    pub fn new(tokens: Option<u64>) -> Self {
+        match tokens {
+            None => Self::Auto,
+            Some(0) => Self::None,
+            Some(tokens) => Self::AtMost(tokens),
+        }
+    }
+
+    /// Bytes of a digest, at the most.
+    fn most(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Auto => MOST * TOKEN,
+            Self::AtMost(tokens) => usize::try_from(tokens)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(TOKEN),
+        }
+    }
+
+    /// Bytes of the digest of this many bytes in a stub, with room enough.
+    pub fn in_stub(self, bytes: usize) -> usize {
+        part(bytes / STUB, self.most())
+    }
+
+    /// Bytes of digests in stubs that this overlay leaves free.
+    pub fn left(self, overlay: &Overlay) -> usize {
+        match self {
+            Self::None => 0,
+            _ => STUBS.saturating_sub(held_by_stubs(overlay)),
+        }
+    }
+
+    /// Bytes of digests in a segment that follows on these: half of what they
+    /// have left, so that later ones have room as well.
+    pub fn for_segment<'s>(self, before: impl Iterator<Item = &'s Segment>) -> usize {
+        match self {
+            Self::None => 0,
+            _ => SEGMENTS.saturating_sub(held_by_segments(before)) / 2,
+        }
+    }
+}
+
+/// Bytes of the digest of this many bytes in a segment, with room enough.
+pub fn in_segment(bytes: usize) -> usize {
+    part(bytes / SEGMENT, MOST * TOKEN)
+}
+
+/// Bytes of all digests in a segment that stands for this many bytes of messages,
+/// with room enough.
+pub(in crate::engine) fn all_in_segment(bytes: usize) -> usize {
+    bytes / SEGMENT
+}
+
+fn part(wanted: usize, most: usize) -> usize {
+    let part = wanted.min(most);
+    if part < LEAST { 0 } else { part }
+}
+
+/// What a digest would like to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Want {
+    /// Bytes.
+    pub bytes: usize,
+    /// How much it is needed.
+    pub need: u64,
+}
+
+/// Shares a room out. Where it is not enough, each has half of its fair share,
+/// and the most needed have the rest.
+pub fn share(wants: &[Want], room: usize) -> Vec<usize> {
+    let all: usize = wants.iter().map(|want| want.bytes).sum();
+    if all <= room {
+        return wants.iter().map(|want| want.bytes).collect();
+    }
+    let fair = |bytes: usize| {
+        let fair = bytes as u128 * room as u128 / (all.max(1) as u128 * 2);
+        usize::try_from(fair).unwrap_or(0)
+    };
+    let mut shares: Vec<usize> = wants.iter().map(|want| fair(want.bytes)).collect();
+    let mut left = room.saturating_sub(shares.iter().sum());
+    let mut order: Vec<usize> = (0..wants.len()).collect();
+    let need = |at: &usize| wants.get(*at).map_or(0, |want| want.need);
+    order.sort_by_key(|at| (std::cmp::Reverse(need(at)), std::cmp::Reverse(*at)));
+    for at in order {
+        if let (Some(share), Some(want)) = (shares.get_mut(at), wants.get(at)) {
+            let more = (want.bytes - *share).min(left);
+            *share += more;
+            left -= more;
+        }
+    }
+    shares
+}
+
+/// Bytes that the digests in stubs and trimmed results of a view take.
+pub(in crate::engine) fn held_by_stubs(overlay: &Overlay) -> usize {
+    let shown = |message: u32| overlay.shows(message as usize);
+    let edits = overlay.edits.iter().filter(|edit| shown(edit.message));
+    edits.map(|edit| in_change(&edit.change)).sum()
+}
+
+/// Bytes that the digests of segments take.
+pub(in crate::engine) fn held_by_segments<'s>(
+    segments: impl Iterator<Item = &'s Segment>,
+) -> usize {
+    segments.map(|segment| in_block(&segment.block)).sum()
+}
+
+/// Bytes of the digest in a stub or in a trimmed result, as JSON. A trimmed
+/// result goes on behind it.
+fn in_change(change: &Change) -> usize {
+    let Change::Payload(with) = change else {
+        return 0;
+    };
+    let Some((_, behind)) = with.split_once(ESCAPED) else {
+        return 0;
+    };
+    quoted_lines(behind)
+}
+
+/// Bytes of the digests in a segment.
+fn in_block(block: &str) -> usize {
+    let begins = format!("\\n## {HEADING}\\n");
+    let Some((_, behind)) = block.split_once(&begins) else {
+        return 0;
+    };
+    quoted_lines(behind)
+}
+
+/// Bytes of the lines that begin with a mark, in a text that stands in JSON: what
+/// is escaped counts as what it stands for.
+fn quoted_lines(json: &str) -> usize {
+    let mut rest = json;
+    let mut bytes = 0;
+    while rest.starts_with(DATA) {
+        let (line, end) = line_end(rest);
+        bytes += line;
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    bytes
+}
+
+/// Bytes of the first line of a text that stands in JSON, and where it ends there.
+fn line_end(json: &str) -> (usize, usize) {
+    let (mut bytes, mut escaped) = (0, false);
+    for (at, byte) in json.bytes().enumerate() {
+        let begins = byte == b'\\' && !escaped;
+        bytes += usize::from(!begins);
+        if byte == b'n' && escaped {
+            return (bytes, at + 1);
+        }
+        escaped = begins;
+    }
+    (bytes, json.len())
+}

@@ -1,0 +1,166 @@
+//! What holds for the digests of a view, over passes.
+
+use super::super::{Clears, Inputs, Settings, Trims};
+use super::*;
+use crate::engine::chain;
+use crate::engine::conversation::Conversation;
+use crate::engine::digest::{BOUND, Size, TOKEN, held_by_segments, held_by_stubs};
+use crate::engine::overlay::{Change, Overlay};
+use crate::engine::recall::telling::Telling;
+use crate::engine::split::Split;
+use crate::engine::tiers::Close;
+use crate::wire::body::Body;
+use serde_json::{Value, json};
+
+fn settings(size: Size) -> Settings {
+    Settings {
+        clears: Some(Clears {
+            keep_tool_uses: 3,
+            supersede: true,
+            inputs: Inputs::All,
+            ..Clears::default()
+        }),
+        trim: Some(Trims {
+            max_chars: 40_000,
+            ..Trims::default()
+        }),
+        split: Split {
+            tail_messages: 10,
+            ..Split::default()
+        },
+        pins: Some(pinned::Settings {
+            user_tokens: 500,
+            files: 20,
+            errors: 2,
+            digest_bytes: 0,
+        }),
+        max_segments: 8,
+        archives: Some(Telling::default()),
+        digest: size,
+        ..Settings::default()
+    }
+}
+
+fn with<T>(
+    messages: &[Value],
+    overlay: &Overlay,
+    settings: &Settings,
+    ask: impl FnOnce(&Survey<'_>) -> T,
+) -> T {
+    let bytes = json!({"model": "m", "messages": messages}).to_string();
+    let body = Body::split(bytes.as_bytes()).unwrap();
+    let conversation = Conversation::new(bytes.as_bytes(), &body);
+    let tenant = chain::start("t");
+    ask(&Survey::in_bytes(&conversation, overlay, tenant, settings))
+}
+
+/// What a call gives back: lines of code, with numbers.
+fn listing(seed: usize, lines: usize) -> String {
+    let line = |at: usize| format!("    {at}→let value_{seed}_{at} = \"a\\n\\\\\".len() + {at};\n");
+    (1..=lines).map(line).collect()
+}
+
+/// A read of a file and a file written.
+fn cycle(at: usize, lines: usize) -> [Value; 2] {
+    let call = |id: String, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+    let result = |id: String, text: String| json!({"type": "tool_result", "tool_use_id": id, "content": text});
+    let (read, write) = (format!("r{at}"), format!("w{at}"));
+    let file = format!("/src/part_{at}.rs");
+    [
+        json!({"role": "assistant", "content": [
+            call(read.clone(), "Read", json!({"file_path": file})),
+            call(write.clone(), "Write", json!({"file_path": format!("{file}.new"), "content": listing(at, lines / 2)})),
+        ]}),
+        json!({"role": "user", "content": [
+            result(read, listing(at, lines)), result(write, "ok".to_owned()),
+        ]}),
+    ]
+}
+
+fn session(cycles: usize, lines: usize) -> Vec<Value> {
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    messages.extend((0..cycles).flat_map(|at| cycle(at, lines)));
+    messages
+}
+
+/// The text of each stub of a result.
+fn stubs(overlay: &Overlay) -> Vec<String> {
+    let stub = |change: &Change| match change {
+        Change::Payload(with) if change.is_stub() => serde_json::from_str(with).ok(),
+        _ => None,
+    };
+    let edits = overlay.edits.iter();
+    edits.filter_map(|edit| stub(&edit.change)).collect()
+}
+
+#[test]
+fn a_stub_carries_lines_of_its_result_and_no_more_than_is_set() {
+    let messages = session(12, 120);
+    let none = Overlay::default();
+    for (size, most) in [(Size::None, 0), (Size::Auto, 700), (Size::AtMost(60), 180)] {
+        let settings = settings(size);
+        let stubs = with(&messages, &none, &settings, |survey| {
+            stubs(&survey.everything(u64::MAX).unwrap().overlay)
+        });
+        assert!(stubs.len() >= 9, "{}", stubs.len());
+        for stub in stubs {
+            let digest = stub
+                .split_once("some of its lines:\n")
+                .map_or("", |it| it.1);
+            assert!(digest.len() <= most, "{size:?} {stub}");
+            assert_eq!(digest.is_empty(), most == 0, "{size:?} {stub}");
+            let lines = digest.strip_suffix("]").unwrap_or(digest).lines();
+            assert!(lines.clone().all(|line| line.starts_with("| ")), "{stub}");
+            assert!(stub.ends_with(']'));
+        }
+    }
+}
+
+#[test]
+fn an_offer_says_what_clearing_frees_with_digests() {
+    let messages = session(40, 200);
+    let none = Overlay::default();
+    let settings = settings(Size::Auto);
+    with(&messages, &none, &settings, |survey| {
+        let offer = survey.offer(&[]);
+        let take: Vec<usize> = (0..offer.items.len()).collect();
+        let before: u64 = survey.weights().iter().sum();
+        let draft = survey.draft(&take, Close::Nothing, Vec::new(), None, u64::MAX);
+        let left = draft.unwrap().weight;
+        let told = before - survey.clearable();
+        assert!(told.abs_diff(left) * 10 <= left, "{told} {left}");
+    });
+}
+
+/// Results come, passes clear them and hide the oldest: no view ever shows more
+/// than the bound, and what stands stays as it is.
+#[test]
+fn the_bound_holds_over_a_thousand_requests() {
+    let settings = settings(Size::Auto);
+    let mut messages = session(0, 0);
+    let mut overlay = Overlay::default();
+    let (mut most, mut hides) = (0, 0);
+    for request in 0..1_000 {
+        messages.extend(cycle(request, 20 + request % 17));
+        if request % 40 != 39 {
+            continue;
+        }
+        let target = if request % 3 == 0 { 90_000 } else { 200_000 };
+        let draft = with(&messages, &overlay, &settings, |survey| {
+            survey.everything(target)
+        });
+        let Some(draft) = draft else { continue };
+        let next = draft.overlay;
+        for edit in &overlay.edits {
+            let place = (edit.message as usize, edit.block as usize);
+            let same = next.change_at(place.0, place.1) == Some(&edit.change);
+            assert!(same || !next.shows(place.0), "{place:?}");
+        }
+        overlay = next;
+        let held = held_by_stubs(&overlay) + held_by_segments(overlay.segments.iter());
+        most = most.max(held);
+        hides = hides.max(overlay.segments.len());
+        assert!(held <= BOUND * TOKEN, "{request}: {held}");
+    }
+    assert!(most > BOUND * TOKEN / 2 && hides > 1, "{most} {hides}");
+}
