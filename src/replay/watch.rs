@@ -138,11 +138,11 @@ impl Watch {
                 "tool_use" => CALL,
                 _ => usize::MAX,
             };
-            let named = words(block).into_iter().flat_map(tokens);
-            let named = named.filter(|it| is_term(it) || is_number(it));
-            let known = named.filter(|token| self.index.places(token).is_some());
-            let named = known.filter(|token| seen.insert(*token));
-            let (numbers, names): (Vec<&str>, Vec<&str>) = named.partition(|it| is_number(it));
+            let used = words(block).into_iter().flat_map(tokens);
+            let used = used.filter(|it| is_term(it) || is_number(it));
+            let known = used.filter(|token| self.index.places(token).is_some());
+            let fresh = known.filter(|token| seen.insert(*token));
+            let (numbers, names): (Vec<&str>, Vec<&str>) = fresh.partition(|it| is_number(it));
             let kind = |name: &str| match name {
                 name if is_path(name) => Kind::Path,
                 name if self.decided.contains(name) => Kind::Decision,
@@ -150,8 +150,8 @@ impl Watch {
             };
             let names = names.into_iter().take(most).map(|it| (it, kind(it)));
             let numbers = numbers.into_iter().take(most);
-            let named = names.chain(numbers.map(|it| (it, Kind::Number)));
-            needs.extend(named.filter_map(|(token, kind)| self.need(token, kind)));
+            let all = names.chain(numbers.map(|it| (it, Kind::Number)));
+            needs.extend(all.filter_map(|(token, kind)| self.need(token, kind)));
         }
         let said = blocks.iter().flat_map(words).map(long_words);
         let said = said.flatten().collect();
@@ -254,9 +254,10 @@ impl Watch {
             let is_inserted = || self.inserted.has_line(&line.text);
             return Some(is_any_shown(&self.overlay, places) || is_inserted());
         }
-        let places = match line.may_be_part {
-            true => self.index.part_places(&line.text),
-            false => Vec::new(),
+        let places = if line.may_be_part {
+            self.index.part_places(&line.text)
+        } else {
+            Vec::new()
         };
         let is_inserted = || self.inserted.has_text(line.text.trim());
         (!places.is_empty()).then(|| is_any_shown(&self.overlay, &places) || is_inserted())
