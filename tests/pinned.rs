@@ -43,6 +43,7 @@ fn real_sessions_are_pinned_without_what_clients_wrote() {
         let all = conversation.len();
         let settings = Settings {
             user_tokens: 20_000,
+            plan_tokens: 1_200,
             files: 200,
             errors: 5,
         };

@@ -175,6 +175,7 @@ fn turns_are_those_of_the_pinned_index() {
     let conversation = Conversation::new(&bytes, &body);
     let settings = Settings {
         user_tokens: 999,
+        plan_tokens: 1_200,
         files: 9,
         errors: 9,
     };

@@ -160,6 +160,7 @@ mod tests {
         Notice {
             pins: Some(pinned::Settings {
                 user_tokens: 1_000,
+                plan_tokens: 1_200,
                 files: 10,
                 errors: 2,
             }),

@@ -5,7 +5,8 @@
 //! up. So what must not be lost does not depend on it: the user's own words with
 //! their turns, the files that were touched, what failed and is not made good,
 //! the to-do list, and what still runs. The same span of the same history gives
-//! the same text.
+//! the same text. The plan (`pinned/plan_block.rs`) is of everything up to the end
+//! of the span, so that the newest segment always has all of it.
 //!
 //! Who speaks is never in doubt: every line of the user's begins with one mark,
 //! every line that a tool or the model produced with another, and a line of ours
@@ -13,14 +14,19 @@
 //! may be somebody else's is quoted as data.
 
 mod background;
+mod carried;
 pub(super) mod decode;
 mod failures;
 mod files;
+pub(super) mod fit;
 mod genuine;
 pub(super) mod injected;
+mod next;
 pub(super) mod plan;
+mod plan_block;
 pub(super) mod quote;
 pub(super) mod turns;
+mod values;
 mod words;
 
 use std::ops::Range;
@@ -31,6 +37,7 @@ use background::Running;
 use failures::Failure;
 use files::Files;
 use plan::Plan;
+use plan_block::PlanBlock;
 use turns::Turns;
 use words::Words;
 
@@ -48,6 +55,8 @@ pub struct Settings {
     pub files: usize,
     /// Failures that are quoted.
     pub errors: usize,
+    /// Tokens of the plan block.
+    pub plan_tokens: u64,
 }
 
 /// What is pinned of a span.
@@ -59,6 +68,7 @@ pub struct Pinned {
     failures: Vec<Failure>,
     plan: Plan,
     running: Vec<Running>,
+    block: PlanBlock,
 }
 
 /// The share of the room for the user's words that text of doubtful origin may
@@ -83,6 +93,7 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
     let words = Words::of_user(conversation, span.clone(), &turns, settings.user_tokens);
     let left = settings.user_tokens.saturating_sub(words.tokens());
     let room = left.min(settings.user_tokens / DOUBTFUL);
+    let plan_block = PlanBlock::new(conversation, &span, &turns, &deeds, settings.plan_tokens);
     Pinned {
         doubtful: Words::doubtful(conversation, span.clone(), &turns, room),
         words,
@@ -90,6 +101,7 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
         failures: failures::failures(within.iter(), &turns, settings.errors),
         plan: Plan::new(before, within, behind),
         running: background::running(conversation, &deeds, &span),
+        block: plan_block,
     }
 }
 
@@ -101,6 +113,12 @@ impl Pinned {
 
     /// The index as plain text; empty if there is nothing to pin.
     pub fn text(&self) -> String {
+        let list = self.plan.text();
+        let list = if self.block.shows_list(&list) {
+            String::new()
+        } else {
+            list
+        };
         let sections = [
             ("The user's own words", self.words.text()),
             (
@@ -114,7 +132,7 @@ impl Pinned {
                 "Errors not seen to be resolved",
                 failures::text(&self.failures),
             ),
-            ("To-do list as it last stood", self.plan.text()),
+            ("To-do list as it last stood", list),
             (
                 "Still running in the background",
                 background::text(&self.running),
@@ -126,6 +144,7 @@ impl Pinned {
                 text.extend(["\n## ", heading, "\n", &body]);
             }
         }
+        text.push_str(&self.block.text);
         if !text.is_empty() {
             text.insert_str(0, PREFACE);
         }

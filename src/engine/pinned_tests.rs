@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 pub(super) const ALL: Settings = Settings {
     user_tokens: 20_000,
+    plan_tokens: 1_200,
     files: 200,
     errors: 5,
 };
@@ -75,9 +76,10 @@ impl Story {
 
 /// The lines of a section.
 pub(super) fn section<'t>(text: &'t str, heading: &str) -> Vec<&'t str> {
-    let mut lines = text
-        .lines()
-        .skip_while(|line| *line != format!("## {heading}"));
+    let mut lines = text.lines().skip_while(|line| {
+        line.strip_prefix('#')
+            .is_none_or(|line| line.trim_start_matches('#') != format!(" {heading}"))
+    });
     lines.next();
     lines.take_while(|line| !line.is_empty()).collect()
 }

@@ -51,6 +51,7 @@ pub fn reduce(
         live_turns: settings.live_turns,
         pins: settings.live_turns.map(|_| pinned::Settings {
             user_tokens: 500,
+            plan_tokens: 1_200,
             files: 20,
             errors: 2,
         }),

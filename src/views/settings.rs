@@ -17,6 +17,11 @@ use crate::engine::tiers::{Clears, Inputs, Settings, Trims};
 /// them together are a tenth of what there is.
 const SMALL: u64 = 400;
 
+/// Tokens of the plan block in a segment, at most, and the part of the view that
+/// it may be: there is one in every segment.
+const PLAN_TOKENS: u64 = 1_200;
+const PLAN_SHARE: u64 = 12;
+
 impl Views {
     /// The settings of the tiers, and the tokens of what is no message of the
     /// client's: system, tools and segments.
@@ -118,6 +123,7 @@ impl Views {
             user_tokens: pin.user_tokens.min(floor / 2),
             files: pin.files,
             errors: pin.errors,
+            plan_tokens: PLAN_TOKENS.min(floor / PLAN_SHARE),
         }
     }
 
