@@ -113,12 +113,8 @@ impl Pinned {
 
     /// The index as plain text; empty if there is nothing to pin.
     pub fn text(&self) -> String {
-        let list = self.plan.text();
-        let list = if self.block.shows_list(&list) {
-            String::new()
-        } else {
-            list
-        };
+        let is_shown = self.block.shows_all_of(&self.plan);
+        let list = (!is_shown).then(|| self.plan.text()).unwrap_or_default();
         let sections = [
             ("The user's own words", self.words.text()),
             (

@@ -37,8 +37,11 @@ const OURS: usize = 1_200;
 const LIST: usize = 14;
 /// Words of a message that asks for something, at least.
 const ASKS: usize = 3;
-/// Characters of a rule, at most.
+/// Characters of a rule and of what was asked for, at most.
 const RULE: usize = 300;
+const ASKED: usize = 600;
+/// Items of the to-do list that are done and are shown, at most.
+const DONE: usize = 6;
 /// Attempts and files that are named, at most.
 const ATTEMPTS: usize = 12;
 const FILES: usize = 16;
@@ -110,10 +113,11 @@ impl PlanBlock {
         Self { text, room }
     }
 
-    /// Whether a to-do list, as it is quoted, has room in the block.
-    pub(super) fn shows_list(&self, list: &str) -> bool {
+    /// Whether the block shows all of a to-do list.
+    pub(super) fn shows_all_of(&self, list: &Plan) -> bool {
         let room = self.room.saturating_sub(OURS) * LIST / 100;
-        !self.text.is_empty() && list.len() <= room
+        let closed = list.items().filter(|(_, is_open)| !is_open).count();
+        !self.text.is_empty() && closed <= DONE && list.text().len() <= room
     }
 }
 
@@ -140,7 +144,7 @@ impl Words {
     /// What the user asked for first.
     fn goal(&self) -> Vec<Piece> {
         let first = self.said.first().into_iter();
-        first.map(|said| spoken(0, said)).collect()
+        first.map(asked).collect()
     }
 
     /// What the user asked for last, if it is more than a nod.
@@ -148,7 +152,7 @@ impl Words {
         let later = self.said.get(1..).unwrap_or_default();
         let asks = |said: &&(usize, String)| said.1.split_whitespace().count() >= ASKS;
         let newest = later.iter().rev().find(asks).into_iter();
-        newest.map(|said| spoken(0, said)).collect()
+        newest.map(asked).collect()
     }
 
     /// The rules, the newest first; one that was said again counts where it was
@@ -169,6 +173,11 @@ impl Words {
             .map(|(rank, rule)| spoken(count - rank, rule))
             .collect()
     }
+}
+
+/// What the user asked for in a turn: how it begins.
+fn asked((turn, text): &(usize, String)) -> Piece {
+    spoken(0, &(*turn, facts::shortened(text, ASKED)))
 }
 
 /// Something that the user said in a turn.
@@ -205,7 +214,7 @@ fn list(deeds: &[Deed<'_>], behind: &[Deed<'_>]) -> Vec<Piece> {
     let items: Vec<(usize, (String, bool))> = plan.items().enumerate().collect();
     let (open, closed): (Vec<_>, Vec<_>) = items.into_iter().partition(|(_, item)| item.1);
     // The first of what is open, the last of what is done.
-    let items = open.into_iter().chain(closed.into_iter().rev());
+    let items = open.into_iter().chain(closed.into_iter().rev().take(DONE));
     items
         .map(|(place, (text, _))| data(place, String::new(), text))
         .collect()

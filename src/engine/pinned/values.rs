@@ -10,7 +10,8 @@ use std::collections::HashSet;
 
 use super::turns::Turns;
 use crate::engine::acts::Act;
-use crate::engine::candidates::{Deed, Fate};
+use crate::engine::candidates::{self, Deed, Fate};
+use crate::engine::facts;
 
 /// A longer result is not looked into.
 const RESULT: usize = 8 * 1024;
@@ -21,6 +22,9 @@ const MOST: usize = 24;
 const EACH: usize = 4;
 /// A longer line is no line that tells a value.
 const LINE: usize = 160;
+
+/// Characters of what was asked for, at most.
+const SUBJECT: usize = 60;
 
 /// Files that hold settings: how their names end.
 const SETTINGS: [&str; 14] = [
@@ -40,8 +44,16 @@ const SETTINGS: [&str; 14] = [
     "version",
 ];
 /// Names of ids, in lower case.
-const IDS: [&str; 9] = [
-    "id", "uuid", "sha", "sha256", "commit", "digest", "revision", "arn", "ticket",
+const IDS: [&str; 8] = [
+    "uuid", "sha", "sha256", "commit", "digest", "revision", "arn", "ticket",
+];
+/// What stands in lines about work in the background, which is told elsewhere.
+const ELSEWHERE: [&str; 5] = [
+    "agentId:",
+    "running in background",
+    "<task_id>",
+    "Chunk ID:",
+    "running with session ID",
 ];
 
 /// A value that was looked up.
@@ -72,7 +84,7 @@ pub(super) fn found(deeds: &[Deed<'_>], turns: &Turns) -> Vec<Found> {
         let new = told.filter(|(_, label)| known.insert(key(label, &subject)));
         values.extend(new.take(EACH).map(|(line, _)| Found {
             turn: turns.of(deed.used.0),
-            subject: crate::engine::candidates::line(&subject),
+            subject: facts::shortened(&candidates::line(&subject), SUBJECT),
             line: line.to_owned(),
         }));
         if values.len() >= MOST {
@@ -113,7 +125,7 @@ type Word<'a> = (usize, &'a str);
 
 /// What stands before the first value in a line; `None` if it tells none.
 fn label(line: &str, asks_version: bool) -> Option<&str> {
-    if line.is_empty() || line.len() > LINE {
+    if line.is_empty() || line.len() > LINE || ELSEWHERE.iter().any(|text| line.contains(text)) {
         return None;
     }
     let words = words(line);
@@ -146,10 +158,12 @@ fn value(line: &str, word: Word<'_>, following: &[Word<'_>], asks_version: bool)
         let mut values = following.iter().filter(|(_, text)| is(text));
         values.next().map(|(at, _)| *at)
     };
+    let next = following.first().filter(|(_, text)| is_id(text));
     let announced = match last_part(name).as_str() {
         "port" => first(is_port),
         "version" => first(is_version),
-        part if IDS.contains(&part) => first(is_id),
+        "id" => next.map(|(at, _)| *at),
+        _ if IDS.contains(&name.to_ascii_lowercase().as_str()) => next.map(|(at, _)| *at),
         _ => None,
     };
     let address = || {
@@ -191,7 +205,9 @@ fn is_version(text: &str) -> bool {
 }
 
 fn is_id(text: &str) -> bool {
-    text.len() >= 4 && text.contains(|letter: char| letter.is_ascii_digit())
+    let text = text.trim_end_matches('.');
+    let has_digit = text.contains(|letter: char| letter.is_ascii_digit());
+    text.len() >= 4 && has_digit && !text.contains('.')
 }
 
 fn is_host(text: &str) -> bool {
@@ -231,6 +247,9 @@ mod tests {
             ("a port of call", None),
             ("import x from 1", None),
             ("id: none", None),
+            ("--- PASS: TestEmptyCommit (0.00s)", None),
+            ("the commit of 2024", None),
+            ("agentId: a83d284", None),
             ("node v20.1.0", None),
             ("", None),
         ];
