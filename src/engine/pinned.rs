@@ -19,6 +19,7 @@ pub(super) mod decode;
 mod failures;
 mod files;
 pub(super) mod fit;
+mod former;
 mod genuine;
 pub(super) mod injected;
 mod next;
@@ -41,13 +42,15 @@ use plan_block::PlanBlock;
 use turns::Turns;
 use words::Words;
 
+pub use carried::begins_with_summary;
 pub(super) use decode::string as decoded;
+pub use former::FormerPlan;
 pub use genuine::genuine;
 pub(super) use genuine::own_texts;
 pub(super) use turns::opened;
 
 /// How much is pinned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Tokens of the user's own words.
     pub user_tokens: u64,
@@ -57,6 +60,8 @@ pub struct Settings {
     pub errors: usize,
     /// Tokens of the plan block.
     pub plan_tokens: u64,
+    /// The plan of the session before, if the client has begun a new history.
+    pub former_plan: Option<FormerPlan>,
 }
 
 /// What is pinned of a span.
@@ -82,7 +87,7 @@ const PREFACE: &str = "Taken from the history by code, word for word. Lines that
 
 /// What is to be pinned of these messages. The whole history counts for what was
 /// made good, replaced or finished since.
-pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Settings) -> Pinned {
+pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: &Settings) -> Pinned {
     let span = span.start..span.end.min(conversation.len());
     let turns = Turns::new(conversation);
     let deeds = candidates::deeds(conversation);
@@ -93,7 +98,7 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
     let words = Words::of_user(conversation, span.clone(), &turns, settings.user_tokens);
     let left = settings.user_tokens.saturating_sub(words.tokens());
     let room = left.min(settings.user_tokens / DOUBTFUL);
-    let plan_block = PlanBlock::new(conversation, &span, &turns, &deeds, settings.plan_tokens);
+    let plan_block = PlanBlock::new(conversation, &span, &turns, &deeds, settings);
     Pinned {
         doubtful: Words::doubtful(conversation, span.clone(), &turns, room),
         words,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 pub(super) const ALL: Settings = Settings {
     user_tokens: 20_000,
     plan_tokens: 1_200,
+    former_plan: None,
     files: 200,
     errors: 5,
 };
@@ -58,8 +59,8 @@ impl Story {
         let bytes = serde_json::to_vec(&json!({"model": "m", "messages": self.0})).unwrap();
         let body = Body::split(&bytes).unwrap();
         let conversation = Conversation::new(&bytes, &body);
-        let first = pinned(&conversation, span.clone(), settings);
-        assert_eq!(first, pinned(&conversation, span, settings));
+        let first = pinned(&conversation, span.clone(), &settings);
+        assert_eq!(first, pinned(&conversation, span, &settings));
         first
     }
 

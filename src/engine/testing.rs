@@ -52,6 +52,7 @@ pub fn reduce(
         pins: settings.live_turns.map(|_| pinned::Settings {
             user_tokens: 500,
             plan_tokens: 1_200,
+            former_plan: None,
             files: 20,
             errors: 2,
         }),

@@ -47,7 +47,7 @@ impl Views {
             split: self.split(prepared, situation, base),
             closing: None,
             native: None,
-            pins: Some(self.pins(self.floor(prepared))),
+            pins: Some(self.pins(self.floor(prepared), prepared.former_plan.clone())),
             max_segments: self.config.policy.max_segments,
             binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
             manual_thinking: facts.manual_thinking,
@@ -117,12 +117,17 @@ impl Views {
     /// How much is pinned, by configuration, in views that come down to `floor`
     /// tokens. In a small window it is less: what is left out must not come back
     /// as a quotation.
-    pub(super) fn pins(&self, floor: u64) -> pinned::Settings {
+    pub(super) fn pins(
+        &self,
+        floor: u64,
+        former_plan: Option<pinned::FormerPlan>,
+    ) -> pinned::Settings {
         let pin = &self.config.pin;
         pinned::Settings {
             user_tokens: pin.user_tokens.min(floor / 2),
             files: pin.files,
             errors: pin.errors,
+            former_plan,
             plan_tokens: PLAN_TOKENS.min(floor / PLAN_SHARE),
         }
     }

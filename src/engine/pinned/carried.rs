@@ -55,6 +55,11 @@ pub(super) fn from_summary(conversation: &Conversation<'_>, to: usize) -> Vec<St
     parts.map(|part| facts::shortened(&part, PART)).collect()
 }
 
+/// Whether a history begins with a client's own summary of what came before.
+pub fn begins_with_summary(conversation: &Conversation<'_>) -> bool {
+    summary(conversation, conversation.len()).is_some()
+}
+
 /// The summary that a history begins with, if the messages before it are gone.
 fn summary(conversation: &Conversation<'_>, to: usize) -> Option<String> {
     let begins = conversation.head().min(to);

@@ -15,15 +15,33 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::fit::{self, Part, Piece};
+use super::former::FormerPlan;
 use super::genuine::genuine;
 use super::next::{Outlook, Said};
 use super::plan::Plan;
 use super::quote::{self, DATA, USER};
 use super::turns::{Turns, heading};
-use super::{carried, failures, files, values};
+use super::{Settings, carried, failures, files, values};
 use crate::engine::candidates::Deed;
 use crate::engine::conversation::Conversation;
 use crate::engine::facts;
+
+/// What begins the block.
+pub(super) const TITLE: &str = "\n## Plan as it stood at message ";
+/// The headings of its parts, the most important first.
+pub(super) const HEADINGS: [&str; 10] = [
+    "Goal",
+    "Asked for last",
+    "Rules the user set",
+    FORMER,
+    "From the summary that the client made of what came before",
+    "To do",
+    "Said to be done and next",
+    "Tried and failed, not seen to work since",
+    "Files in hand",
+    "Values that were looked up",
+];
+pub(super) const FORMER: &str = "From the plan before the client summed its history up";
 
 /// Bytes of a token, about.
 const TOKEN: u64 = 4;
@@ -55,15 +73,16 @@ pub(super) struct PlanBlock {
 }
 
 impl PlanBlock {
-    /// Of the messages up to the end of a span, in so many tokens.
+    /// Of the messages up to the end of a span.
     pub(super) fn new(
         conversation: &Conversation<'_>,
         span: &Range<usize>,
         turns: &Turns,
         deeds: &[Deed<'_>],
-        tokens: u64,
+        settings: &Settings,
     ) -> Self {
-        let room = usize::try_from(tokens.saturating_mul(TOKEN)).unwrap_or(usize::MAX);
+        let room =
+            usize::try_from(settings.plan_tokens.saturating_mul(TOKEN)).unwrap_or(usize::MAX);
         let room = room.min(bytes_of(conversation, span) / OF_SPAN);
         if room < LEAST {
             return Self::default();
@@ -73,39 +92,38 @@ impl PlanBlock {
         let (deeds, behind) = deeds.split_at_checked(count).unwrap_or_default();
         let said = Words::before(conversation, to, turns);
         let outlook = Outlook::before(conversation, to, turns);
+        let former = settings.former_plan.iter().flat_map(FormerPlan::parts);
+        let [
+            goal,
+            newest,
+            rules,
+            before,
+            summary,
+            to_do,
+            said_next,
+            tried,
+            hands,
+            looked_up,
+        ] = HEADINGS;
         let parts = [
-            Part::new("Goal", "messages", 14, said.goal()),
-            Part::new("Asked for last", "messages", 8, said.newest()),
-            Part::new("Rules the user set", "rules", 24, said.rules()),
+            Part::new(goal, "messages", 14, said.goal()),
+            Part::new(newest, "messages", 8, said.newest()),
+            Part::new(rules, "rules", 24, said.rules()),
+            Part::new(before, "parts", 30, in_order(former)),
             Part::new(
-                "From the summary that the client made of what came before",
+                summary,
                 "parts",
                 12,
                 in_order(carried::from_summary(conversation, to)),
             ),
-            Part::new("To do", "items", LIST, list(deeds, behind)),
-            Part::new(
-                "Said to be done and next",
-                "statements",
-                6,
-                stated(&outlook),
-            ),
-            Part::new(
-                "Tried and failed, not seen to work since",
-                "attempts",
-                12,
-                attempts(deeds, turns),
-            ),
-            Part::new("Files in hand", "files", 6, in_hand(deeds, turns)),
-            Part::new(
-                "Values that were looked up",
-                "values",
-                4,
-                found(deeds, turns),
-            ),
+            Part::new(to_do, "items", LIST, list(deeds, behind)),
+            Part::new(said_next, "statements", 6, stated(&outlook)),
+            Part::new(tried, "attempts", 12, attempts(deeds, turns)),
+            Part::new(hands, "files", 6, in_hand(deeds, turns)),
+            Part::new(looked_up, "values", 4, found(deeds, turns)),
         ];
         let preface = format!(
-            "\n## Plan as it stood at message {to}\n{}",
+            "{TITLE}{to}\n{}",
             quote::notice("from the whole conversation up to there; a later plan replaces it")
         );
         let text = fit::text(&preface, "###", parts, room);

@@ -6,6 +6,7 @@ use longhaul::sim::{Options, Persona, Reply};
 use serde_json::json;
 
 use super::stage::{Stage, settings};
+use crate::views::agent::Agent;
 use crate::views::cast::FREE;
 
 const GOAL: &str = "Port the billing service to the new API.";
@@ -125,4 +126,54 @@ fn the_plan_is_complete_after_ten_passes_with_a_good_summarizer() {
 #[test]
 fn the_plan_is_complete_after_ten_passes_with_no_summarizer() {
     survives(Persona::Good, "mode = \"off\"", "truncate");
+}
+
+/// Talks until one more pass has closed messages.
+fn until_truncated(stage: &mut Stage) {
+    let before = stage.count("truncate");
+    while stage.count("truncate") == before {
+        assert!(stage.passes.len() < 300, "{:?}", stage.passes);
+        stage.talk("Go on with the next one, please.", 1_500);
+    }
+}
+
+#[test]
+fn after_a_client_s_own_compaction_the_plan_goes_on_from_the_old_one() {
+    let file = settings(26_000, "mode = \"off\"");
+    for session in ["x-claude-code-session-id: one\r\n", ""] {
+        let mut stage = Stage::set(FREE, Options::default(), &file);
+        stage.agent = Agent::new(FREE).saying(session);
+        plant(&mut stage);
+        until_truncated(&mut stage);
+        stage.talk(
+            "Your task is to create a detailed summary of the conversation so far.",
+            60,
+        );
+        stage.agent.history.clear();
+        stage.agent.user(
+            "This session is being continued from a previous conversation that ran out of \
+             context.\n1. Primary Request and Intent:\n   They port something.\n7. Pending \
+             Tasks:\n   - the second half\n",
+        );
+        stage.upstream.sim.push_reply(Reply::text("I go on."));
+        stage.ask("");
+        for pass in 0..3 {
+            until_truncated(&mut stage);
+            let plan = newest_plan(&stage);
+            let stands = |kept: &str| plan.lines().any(|line| line == kept);
+            // The summary tells this much, whoever the client says it is.
+            for kept in ["| They port something.", "| - the second half"] {
+                assert!(stands(kept), "pass {pass}: {kept:?} is lost: {plan}");
+            }
+            let goal = format!("| > {GOAL}");
+            let ban = format!("| > {}", BANS[0]);
+            let failed = format!("| {}", FAILED[1]);
+            let next = format!("| {NEXT}");
+            for kept in [goal, ban, failed, next] {
+                let knows = !session.is_empty();
+                assert_eq!(stands(&kept), knows, "pass {pass}: {kept:?}: {plan}");
+            }
+        }
+        stage.assert_accepted();
+    }
 }
