@@ -118,8 +118,11 @@ impl Pinned {
 
     /// The index as plain text; empty if there is nothing to pin.
     pub fn text(&self) -> String {
-        let is_shown = self.block.shows_all_of(&self.plan);
-        let list = (!is_shown).then(|| self.plan.text()).unwrap_or_default();
+        let list = if self.block.shows_all_of(&self.plan) {
+            String::new()
+        } else {
+            self.plan.text()
+        };
         let sections = [
             ("The user's own words", self.words.text()),
             (

@@ -55,6 +55,7 @@ impl Story {
         self.did("Bash", json!({"command": command}), result)
     }
 
+    #[allow(clippy::needless_pass_by_value)]
     pub(super) fn pin(&self, span: Range<usize>, settings: Settings) -> Pinned {
         let bytes = serde_json::to_vec(&json!({"model": "m", "messages": self.0})).unwrap();
         let body = Body::split(&bytes).unwrap();

@@ -73,7 +73,7 @@ fn newest_plan(stage: &Stage) -> String {
         let at = text.find("\n## Plan as it stood at message ")?;
         Some(text[at..].to_owned())
     };
-    blocks.filter_map(plan).last().unwrap_or_default()
+    blocks.filter_map(plan).next_back().unwrap_or_default()
 }
 
 #[track_caller]
@@ -104,8 +104,8 @@ fn survives(persona: Persona, more: &str, closes: &str) {
         assert!(stage.passes.len() < 300, "{what}: {:?}", stage.passes);
         stage.talk("Go on with the next one, please.", 1_500);
         stage.lands();
-        let closed = stage.passes.last().unwrap().contains(closes);
-        passes += usize::from(closed);
+        let is_one = stage.passes.last().unwrap().contains(closes);
+        passes += usize::from(is_one);
         if passes > 0 {
             assert_complete(&stage, &format!("{what}, after {passes} passes"));
         }
