@@ -43,13 +43,15 @@ fn real_sessions_are_pinned_without_what_clients_wrote() {
         let all = conversation.len();
         let settings = Settings {
             user_tokens: 20_000,
+            plan_tokens: 1_200,
+            former_plan: None,
             files: 200,
             errors: 5,
         };
         for span in [0..all, 1..all / 2, all / 2..all] {
-            let index = pinned(&conversation, span.clone(), settings);
+            let index = pinned(&conversation, span.clone(), &settings);
             let text = index.text();
-            assert_eq!(text, pinned(&conversation, span.clone(), settings).text());
+            assert_eq!(text, pinned(&conversation, span.clone(), &settings).text());
             assert!(index.user_tokens() <= settings.user_tokens);
             for injected in INJECTED {
                 let leaks = text.lines().any(|line| line.contains(injected));
@@ -61,7 +63,7 @@ fn real_sessions_are_pinned_without_what_clients_wrote() {
                 text.len()
             );
         }
-        let text = pinned(&conversation, 0..all, settings).text();
+        let text = pinned(&conversation, 0..all, &settings).text();
         let fits = !text.contains(" left out here]\n> ") && !text.contains(" had no room]");
         for at in (0..all).filter(|_| fits) {
             for line in genuine(&conversation, at)

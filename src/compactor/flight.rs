@@ -316,7 +316,7 @@ fn judge(errand: &Errand, whole: bool, written: Written) -> Result<Finished, Fai
     if let Some(native) = block {
         return Ok(by_the_api(errand, native));
     }
-    let pins = pinned(&conversation, span.clone(), errand.pins);
+    let pins = pinned(&conversation, span.clone(), &errand.pins);
     let count = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
     let (reference, told) = promised(errand);
     let text = pins.text();
@@ -350,7 +350,7 @@ fn promised(errand: &Errand) -> (Option<Reference>, Option<String>) {
 /// The API's own summary, with what is pinned of everything before its end.
 fn by_the_api(errand: &Errand, block: String) -> Finished {
     let conversation = errand.conversation();
-    let pins = pinned(&conversation, 0..errand.span.end, errand.pins);
+    let pins = pinned(&conversation, 0..errand.span.end, &errand.pins);
     let (reference, told) = promised(errand);
     let mut text = segment::pinned(&pins.text());
     text.extend(told);

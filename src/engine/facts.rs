@@ -27,6 +27,8 @@ use crate::wire::scan::Span;
 
 pub(super) use bounds::start as shortened;
 pub(super) use fold::{Failure, failures, files, in_order, list, only_looked, questions};
+pub(super) use sentences::sentences;
+pub(super) use stated::rules;
 
 /// Characters of a fact's text, at most.
 pub const TEXT: usize = 1_000;

@@ -175,11 +175,13 @@ fn turns_are_those_of_the_pinned_index() {
     let conversation = Conversation::new(&bytes, &body);
     let settings = Settings {
         user_tokens: 999,
+        plan_tokens: 1_200,
+        former_plan: None,
         files: 9,
         errors: 9,
         digest_bytes: 0,
     };
-    let index = pinned(&conversation, 0..story.0.len(), settings).text();
+    let index = pinned(&conversation, 0..story.0.len(), &settings).text();
     for fact in facts(&conversation, 0, 99) {
         if fact.kind == FactKind::Words {
             assert!(index.contains(&format!("turn {}:\n> {}\n", fact.turn, fact.text)));

@@ -11,16 +11,14 @@
 //! others in order of importance, and what had no room is counted where it would
 //! have stood.
 
-mod fit;
-
 use std::collections::HashSet;
 
 use super::candidates;
 use super::facts::{self, Fact, FactKind};
+use super::pinned::fit::{self, Part, Piece};
 use super::pinned::quote::{DATA, USER};
 use super::status::State;
 use super::summary::segment;
-use fit::{Part, Piece};
 
 /// Bytes that a hand-off has at least: with less it could not say what is missing.
 pub const LEAST: usize = 4_000;
@@ -123,7 +121,7 @@ pub fn handoff(material: &Material<'_>) -> String {
         ),
         Part::new("Files read, newest first", "files", 3, lines(read)),
     ];
-    fit::text(PREFACE, parts, material.room.max(LEAST))
+    fit::text(PREFACE, "##", parts, material.room.max(LEAST))
 }
 
 fn of<'f>(facts: &'f [&'f Fact], kind: FactKind) -> impl DoubleEndedIterator<Item = &'f Fact> {

@@ -51,7 +51,10 @@ impl Notice {
         let segments = alive(overlay, head);
         let crowded = self.max_segments > 0 && segments.len() >= self.max_segments;
         let words: u64 = segments.iter().map(|segment| segment.pinned).sum();
-        let room = self.pins.map_or(u64::MAX, |pins| pins.user_tokens / 4 * 3);
+        let room = self
+            .pins
+            .as_ref()
+            .map_or(u64::MAX, |pins| pins.user_tokens / 4 * 3);
         let merges = crowded || (self.journal && words > room);
         if !merges {
             return hidden;
@@ -70,7 +73,7 @@ impl Notice {
         messages: Range<usize>,
     ) -> Segment {
         let pins = self.left(conversation, overlay, messages.start);
-        let pinned = pins.map(|pins| pinned(conversation, messages.clone(), pins));
+        let pinned = pins.map(|pins| pinned(conversation, messages.clone(), &pins));
         let words = pinned.as_ref().map_or(0, Pinned::user_tokens);
         let text = pinned.map_or_else(String::new, |pinned| pinned.text());
         let count = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
@@ -98,7 +101,7 @@ impl Notice {
         overlay: &Overlay,
         from: usize,
     ) -> Option<pinned::Settings> {
-        let pins = self.pins?;
+        let pins = self.pins.clone()?;
         let before = alive(overlay, conversation.head()).iter();
         let before = before.filter(|segment| (segment.from as usize) < from);
         let used: u64 = before.clone().map(|segment| segment.pinned).sum();
@@ -162,6 +165,8 @@ mod tests {
         Notice {
             pins: Some(pinned::Settings {
                 user_tokens: 1_000,
+                plan_tokens: 1_200,
+                former_plan: None,
                 files: 10,
                 errors: 2,
                 digest_bytes: 0,

@@ -5,7 +5,8 @@
 //! up. So what must not be lost does not depend on it: the user's own words with
 //! their turns, the files that were touched, what failed and is not made good,
 //! the to-do list, and what still runs. The same span of the same history gives
-//! the same text.
+//! the same text. The plan (`pinned/plan_block.rs`) is of everything up to the end
+//! of the span, so that the newest segment always has all of it.
 //!
 //! Who speaks is never in doubt: every line of the user's begins with one mark,
 //! every line that a tool or the model produced with another, and a line of ours
@@ -13,15 +14,21 @@
 //! may be somebody else's is quoted as data.
 
 mod background;
+mod carried;
 pub(super) mod decode;
 mod digests;
 mod failures;
 mod files;
+pub(super) mod fit;
+mod former;
 mod genuine;
 pub(super) mod injected;
+mod next;
 pub(super) mod plan;
+mod plan_block;
 pub(super) mod quote;
 pub(super) mod turns;
+mod values;
 mod words;
 
 use std::ops::Range;
@@ -33,16 +40,19 @@ use background::Running;
 use failures::Failure;
 use files::Files;
 use plan::Plan;
+use plan_block::PlanBlock;
 use turns::Turns;
 use words::Words;
 
+pub use carried::begins_with_summary;
 pub(super) use decode::string as decoded;
+pub use former::FormerPlan;
 pub use genuine::genuine;
 pub(super) use genuine::own_texts;
 pub(super) use turns::opened;
 
 /// How much is pinned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Tokens of the user's own words.
     pub user_tokens: u64,
@@ -52,6 +62,10 @@ pub struct Settings {
     pub errors: usize,
     /// Bytes of lines of results and of files written.
     pub digest_bytes: usize,
+    /// Tokens of the plan block.
+    pub plan_tokens: u64,
+    /// The plan of the session before, if the client has begun a new history.
+    pub former_plan: Option<FormerPlan>,
 }
 
 /// What is pinned of a span.
@@ -64,6 +78,7 @@ pub struct Pinned {
     plan: Plan,
     running: Vec<Running>,
     digests: String,
+    block: PlanBlock,
 }
 
 /// The share of the room for the user's words that text of doubtful origin may
@@ -77,7 +92,7 @@ const PREFACE: &str = "Taken from the history by code, word for word. Lines that
 
 /// What is to be pinned of these messages. The whole history counts for what was
 /// made good, replaced or finished since.
-pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Settings) -> Pinned {
+pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: &Settings) -> Pinned {
     let span = span.start..span.end.min(conversation.len());
     let turns = Turns::new(conversation);
     let deeds = candidates::deeds(conversation);
@@ -88,6 +103,7 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
     let words = Words::of_user(conversation, span.clone(), &turns, settings.user_tokens);
     let left = settings.user_tokens.saturating_sub(words.tokens());
     let room = left.min(settings.user_tokens / DOUBTFUL);
+    let plan_block = PlanBlock::new(conversation, &span, &turns, &deeds, settings);
     Pinned {
         doubtful: Words::doubtful(conversation, span.clone(), &turns, room),
         words,
@@ -96,6 +112,7 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: Set
         plan: Plan::new(before, within, behind),
         running: background::running(conversation, &deeds, &span),
         digests: digests::text(within, settings.digest_bytes),
+        block: plan_block,
     }
 }
 
@@ -107,6 +124,11 @@ impl Pinned {
 
     /// The index as plain text; empty if there is nothing to pin.
     pub fn text(&self) -> String {
+        let list = if self.block.shows_all_of(&self.plan) {
+            String::new()
+        } else {
+            self.plan.text()
+        };
         let sections = [
             ("The user's own words", self.words.text()),
             (
@@ -120,7 +142,7 @@ impl Pinned {
                 "Errors not seen to be resolved",
                 failures::text(&self.failures),
             ),
-            ("To-do list as it last stood", self.plan.text()),
+            ("To-do list as it last stood", list),
             (
                 "Still running in the background",
                 background::text(&self.running),
@@ -133,6 +155,7 @@ impl Pinned {
                 text.extend(["\n## ", heading, "\n", &body]);
             }
         }
+        text.push_str(&self.block.text);
         if !text.is_empty() {
             text.insert_str(0, PREFACE);
         }

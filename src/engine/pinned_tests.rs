@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 pub(super) const ALL: Settings = Settings {
     user_tokens: 20_000,
+    plan_tokens: 1_200,
+    former_plan: None,
     files: 200,
     errors: 5,
     digest_bytes: 0,
@@ -54,12 +56,13 @@ impl Story {
         self.did("Bash", json!({"command": command}), result)
     }
 
+    #[allow(clippy::needless_pass_by_value)]
     pub(super) fn pin(&self, span: Range<usize>, settings: Settings) -> Pinned {
         let bytes = serde_json::to_vec(&json!({"model": "m", "messages": self.0})).unwrap();
         let body = Body::split(&bytes).unwrap();
         let conversation = Conversation::new(&bytes, &body);
-        let first = pinned(&conversation, span.clone(), settings);
-        assert_eq!(first, pinned(&conversation, span, settings));
+        let first = pinned(&conversation, span.clone(), &settings);
+        assert_eq!(first, pinned(&conversation, span, &settings));
         first
     }
 
@@ -76,9 +79,10 @@ impl Story {
 
 /// The lines of a section.
 pub(super) fn section<'t>(text: &'t str, heading: &str) -> Vec<&'t str> {
-    let mut lines = text
-        .lines()
-        .skip_while(|line| *line != format!("## {heading}"));
+    let mut lines = text.lines().skip_while(|line| {
+        line.strip_prefix('#')
+            .is_none_or(|line| line.trim_start_matches('#') != format!(" {heading}"))
+    });
     lines.next();
     lines.take_while(|line| !line.is_empty()).collect()
 }

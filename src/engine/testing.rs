@@ -51,6 +51,8 @@ pub fn reduce(
         live_turns: settings.live_turns,
         pins: settings.live_turns.map(|_| pinned::Settings {
             user_tokens: 500,
+            plan_tokens: 1_200,
+            former_plan: None,
             files: 20,
             errors: 2,
             digest_bytes: 0,

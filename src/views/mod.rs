@@ -24,6 +24,7 @@ mod elsewhere;
 mod feed;
 #[cfg(test)]
 mod forgetful;
+mod former_plan;
 mod journal;
 mod journal_limit;
 pub mod known;

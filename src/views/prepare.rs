@@ -25,6 +25,7 @@ use crate::engine::figures::Figures;
 use crate::engine::ids::{ChainHash, Hint, LineageId, OverlayId};
 use crate::engine::measure::{Anchor, Measured};
 use crate::engine::overlay::Overlay;
+use crate::engine::pinned::FormerPlan;
 use crate::engine::policy::Ask;
 use crate::engine::request::{Thread, Treatment};
 use crate::engine::view::View;
@@ -97,6 +98,8 @@ pub struct Prepared {
     pub(super) view_hash: ChainHash,
     pub(super) lineage: LineageId,
     pub(super) hint: Option<Hint>,
+    /// The plan of the session before, if the client has summed that up itself.
+    pub(super) former_plan: Option<FormerPlan>,
     pub(super) label: Option<String>,
     /// The messages of the place it grew from.
     pub(super) grew_from: Option<usize>,
@@ -246,6 +249,7 @@ impl Views {
             (Treatment::Ordinary, _) if self.config.policy.mode == Mode::Off => {}
             (Treatment::Ordinary, wish) => {
                 self.note_rereads(&mut prepared).await;
+                self.find_former_plan(&mut prepared).await;
                 prepared.wished = self.wished(&mut prepared);
                 prepared.waits = wish == Wish::NowAndWait;
                 let now = prepared.waits || wish == Wish::Now || prepared.wished.is_some();

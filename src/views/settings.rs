@@ -18,6 +18,11 @@ use crate::engine::tiers::{Clears, Inputs, Settings, Trims};
 /// them together are a tenth of what there is.
 const SMALL: u64 = 400;
 
+/// Tokens of the plan block in a segment, at most, and the part of the view that
+/// it may be: there is one in every segment.
+const PLAN_TOKENS: u64 = 1_200;
+const PLAN_SHARE: u64 = 12;
+
 impl Views {
     /// The settings of the tiers, and the tokens of what is no message of the
     /// client's: system, tools and segments.
@@ -43,7 +48,7 @@ impl Views {
             split: self.split(prepared, situation, base),
             closing: None,
             native: None,
-            pins: Some(self.pins(self.floor(prepared))),
+            pins: Some(self.pins(self.floor(prepared), prepared.former_plan.clone())),
             max_segments: self.config.policy.max_segments,
             binds_thinking: self.config.models.lookup(&facts.model).binds_thinking,
             manual_thinking: facts.manual_thinking,
@@ -114,7 +119,11 @@ impl Views {
     /// How much is pinned, by configuration, in views that come down to `floor`
     /// tokens. In a small window it is less: what is left out must not come back
     /// as a quotation.
-    pub(super) fn pins(&self, floor: u64) -> pinned::Settings {
+    pub(super) fn pins(
+        &self,
+        floor: u64,
+        former_plan: Option<pinned::FormerPlan>,
+    ) -> pinned::Settings {
         let pin = &self.config.pin;
         pinned::Settings {
             user_tokens: pin.user_tokens.min(floor / 2),
@@ -122,6 +131,8 @@ impl Views {
             errors: pin.errors,
             // As much as the segments before it leave.
             digest_bytes: 0,
+            former_plan,
+            plan_tokens: PLAN_TOKENS.min(floor / PLAN_SHARE),
         }
     }
 

@@ -341,7 +341,9 @@ impl Views {
         let archives = preparation.tiers.archives.as_ref();
         let settings = self.digest(preparation.instructions.as_deref(), archives);
         let max_segments = self.config.policy.max_segments;
-        let pins = self.pins(self.floor_of(&preparation.recognised));
+        let pins = preparation.tiers.pins.as_ref();
+        let former = pins.and_then(|pins| pins.former_plan.clone());
+        let pins = self.pins(self.floor_of(&preparation.recognised), former);
         let planned = tokio::task::spawn_blocking(move || {
             let named = name(&preparation, must, max_segments, pins, &settings);
             (preparation, named)

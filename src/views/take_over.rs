@@ -84,6 +84,7 @@ impl Views {
             view_hash: built.hash,
             lineage,
             hint: asked.hint,
+            former_plan: None,
             label: asked.label.clone(),
             grew_from: standing.map(|standing| standing.messages),
             edited: standing.and_then(|standing| standing.adopted),

@@ -14,7 +14,7 @@ const SHORT_FORMS: [&str; 9] = [
 ];
 
 /// The sentences, in order.
-pub(super) fn sentences(text: &str) -> Vec<&str> {
+pub(in crate::engine) fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     for paragraph in paragraphs(text) {
         split(paragraph, &mut sentences);

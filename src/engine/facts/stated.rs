@@ -39,11 +39,16 @@ pub(super) fn by_the_user(taken: &mut Taken, conversation: &Conversation<'_>, at
         );
     }
     for (block, text) in &texts {
-        let rules = sentences(text).into_iter().filter(|text| sets_rule(text));
-        for rule in rules.take(MOST) {
+        for rule in rules(text) {
             taken.add(FactKind::Constraint, *block, bounds::start(rule, TEXT));
         }
     }
+}
+
+/// The sentences of a text that set a rule, the first of them if there are many.
+pub(in crate::engine) fn rules(text: &str) -> Vec<&str> {
+    let rules = sentences(text).into_iter().filter(|text| sets_rule(text));
+    rules.take(MOST).collect()
 }
 
 /// Adds what the assistant states in a text, and asks if it waits for an answer.

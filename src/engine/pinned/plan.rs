@@ -40,10 +40,11 @@ const STATES: [(&str, &str); 8] = [
     ("inprogress", "[~]"),
     ("doing", "[~]"),
     ("active", "[~]"),
-    ("cancelled", "[-]"),
-    ("canceled", "[-]"),
+    ("cancelled", CANCELLED),
+    ("canceled", CANCELLED),
 ];
 const DONE: &str = "[x]";
+const CANCELLED: &str = "[-]";
 const OPEN: &str = "[ ]";
 /// What the result of a call that adds an item says before its number.
 const NUMBER: &[u8] = b"Task #";
@@ -85,6 +86,15 @@ impl Plan {
             }
         }
         list.finish()
+    }
+
+    /// The items, a state and a text each.
+    pub(super) fn items(&self) -> impl Iterator<Item = (String, bool)> {
+        let item = |item: &Item| {
+            let is_open = !matches!(item.state, DONE | CANCELLED);
+            (format!("{} {}", item.state, item.text), is_open)
+        };
+        self.items.iter().map(item)
     }
 
     /// The list, quoted.

@@ -45,6 +45,8 @@ fn settings(live_turns: usize) -> Settings {
         }),
         pins: Some(pinned::Settings {
             user_tokens: 2_000,
+            plan_tokens: 1_200,
+            former_plan: None,
             files: 10,
             errors: 2,
             digest_bytes: 0,

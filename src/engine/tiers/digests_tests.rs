@@ -33,6 +33,7 @@ fn settings(size: Size) -> Settings {
             files: 20,
             errors: 2,
             digest_bytes: 0,
+            ..pinned::Settings::default()
         }),
         max_segments: 8,
         archives: Some(Telling::default()),

@@ -52,7 +52,7 @@ impl Settings {
     /// How notices are written. What is not kept is lost, whatever the style.
     pub(super) fn notice(&self) -> Notice {
         Notice {
-            pins: self.pins,
+            pins: self.pins.clone(),
             max_segments: self.max_segments,
             archives: self.archives.clone(),
             journal: self.live_turns.is_some(),

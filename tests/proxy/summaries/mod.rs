@@ -18,6 +18,7 @@ mod manual;
 mod native;
 mod opening;
 mod personas;
+mod plan;
 mod recorded;
 mod sharing;
 mod wishes;

@@ -7,25 +7,25 @@
 
 use std::fmt::Write;
 
-use crate::engine::pinned::quote::{self, Clipped};
+use super::quote::{self, Clipped};
 
 /// Bytes of the line that says how much had no room, at most.
 const NOTICE: usize = 80;
 
 /// Something that is quoted.
-pub(super) struct Piece {
+pub(in crate::engine) struct Piece {
     /// Where it stands among the others of its part.
-    pub(super) place: usize,
+    pub(in crate::engine) place: usize,
     /// A line of ours above it; may be empty.
-    pub(super) heading: String,
+    pub(in crate::engine) heading: String,
     /// What begins each of its lines.
-    pub(super) mark: &'static str,
+    pub(in crate::engine) mark: &'static str,
     /// What is quoted.
-    pub(super) text: String,
+    pub(in crate::engine) text: String,
 }
 
 /// A part of the text.
-pub(super) struct Part {
+pub(in crate::engine) struct Part {
     heading: &'static str,
     /// What its pieces are called.
     pieces_are: &'static str,
@@ -53,7 +53,7 @@ impl Piece {
 }
 
 impl Part {
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         heading: &'static str,
         pieces_are: &'static str,
         share: usize,
@@ -87,14 +87,14 @@ impl Part {
         room.saturating_sub(left)
     }
 
-    fn add_to(mut self, text: &mut String) {
+    fn add_to(mut self, level: &str, text: &mut String) {
         let left_out = self
             .pieces
             .iter()
             .filter(|(_, shown)| shown.is_none())
             .count();
         self.pieces.sort_by_key(|(piece, _)| piece.place);
-        text.extend(["\n## ", self.heading, "\n"]);
+        text.extend(["\n", level, " ", self.heading, "\n"]);
         for (piece, shown) in &self.pieces {
             if let Some(shown) = shown {
                 text.push_str(&piece.heading);
@@ -113,13 +113,19 @@ impl Part {
     }
 }
 
-/// The text of these parts, the most important first, in so many bytes.
-pub(super) fn text<const COUNT: usize>(preface: &str, parts: [Part; COUNT], room: usize) -> String {
+/// The text of these parts, the most important first, in so many bytes. Each has
+/// a heading of this level, as many `#` as that is.
+pub(in crate::engine) fn text<const COUNT: usize>(
+    preface: &str,
+    level: &str,
+    parts: [Part; COUNT],
+    room: usize,
+) -> String {
     let mut parts: Vec<Part> = parts
         .into_iter()
         .filter(|part| !part.pieces.is_empty())
         .collect();
-    let ours = |part: &Part| part.heading.len() + NOTICE;
+    let ours = |part: &Part| part.heading.len() + level.len() + NOTICE;
     let fixed = preface.len() + parts.iter().map(ours).sum::<usize>();
     let room = room.saturating_sub(fixed);
     let mut left = room;
@@ -131,7 +137,7 @@ pub(super) fn text<const COUNT: usize>(preface: &str, parts: [Part; COUNT], room
     }
     let mut text = preface.to_owned();
     for part in parts {
-        part.add_to(&mut text);
+        part.add_to(level, &mut text);
     }
     text
 }
