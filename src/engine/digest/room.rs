@@ -118,8 +118,8 @@ pub struct Want {
     pub need: u64,
 }
 
-/// Shares a room out. Where it is not enough, each has half of its fair share,
-/// and the most needed have the rest.
+/// Shares a room out. Where it is not enough, each has half of its fair share if
+/// that says anything, and the most needed have the rest.
 pub fn share(wants: &[Want], room: usize) -> Vec<usize> {
     let all: usize = wants.iter().map(|want| want.bytes).sum();
     if all <= room {
@@ -127,7 +127,7 @@ pub fn share(wants: &[Want], room: usize) -> Vec<usize> {
     }
     let fair = |bytes: usize| {
         let fair = bytes as u128 * room as u128 / (all.max(1) as u128 * 2);
-        usize::try_from(fair).unwrap_or(0)
+        part(usize::try_from(fair).unwrap_or(0), bytes)
     };
     let mut shares: Vec<usize> = wants.iter().map(|want| fair(want.bytes)).collect();
     let mut left = room.saturating_sub(shares.iter().sum());
