@@ -47,6 +47,7 @@ fn real_sessions_are_pinned_without_what_clients_wrote() {
             former_plan: None,
             files: 200,
             errors: 5,
+            digest_bytes: 4_000,
         };
         for span in [0..all, 1..all / 2, all / 2..all] {
             let index = pinned(&conversation, span.clone(), &settings);

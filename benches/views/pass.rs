@@ -59,7 +59,7 @@ impl Task {
                 },
                 archives: Some(Telling::default()),
                 closing: summary.then_some(closing),
-                digest: Size::Auto,
+                digest: Size::USUAL,
                 ..Settings::default()
             },
             situation: Situation {

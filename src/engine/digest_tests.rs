@@ -173,7 +173,8 @@ proptest! {
         prop_assert_eq!(&kept, &of(kind, &text, room));
         let shown = quoted(&kept);
         prop_assert!(shown.len() <= room && shown.len() <= text.len());
-        prop_assert!(serde_json::Value::from(shown.replace('"', "").replace('\\', "")).to_string().len() <= room + 2);
+let plain = shown.replace(['"', '\\'], "");
+        prop_assert!(serde_json::Value::from(plain).to_string().len() <= room + 2);
         let mut from = 0;
         for line in kept.lines() {
             let at = text[from..].find(line).or_else(|| text[from..].find(bare(line)));
@@ -198,12 +199,10 @@ proptest! {
         for (share, want) in shares.iter().zip(&wants) {
             prop_assert!(*share <= want.bytes);
         }
-        for (a, share_a) in wants.iter().zip(&shares) {
-            for (b, share_b) in wants.iter().zip(&shares) {
-                // Nobody who is needed less is full while another is not.
-                prop_assert!(!(a.need > b.need && *share_a < a.bytes && *share_b == b.bytes && b.bytes > 1
-                    && a.bytes > 0) || *share_b <= 1 || share_b * 2 <= b.bytes + 1, "{:?} {:?}", a, b);
-            }
+        let all: usize = wants.iter().map(|want| want.bytes).sum();
+        if all > room {
+            // One byte each may be lost where shares are rounded.
+            prop_assert!(shares.iter().sum::<usize>() + wants.len() >= room);
         }
     }
 }

@@ -174,7 +174,7 @@ mod tests {
             max_segments: 3,
             archives: Some(Telling::Archived),
             journal,
-            digest: Size::None,
+            digest: Size::default(),
         }
     }
 

@@ -56,7 +56,7 @@ impl Views {
             live_turns: self.live_turns(),
             closable: closable(prepared, situation),
             summaries_keep_thinking: self.asks_the_api(&prepared.recognised),
-            digest: Size::new(self.config.clear.digest),
+            digest: Size::new(self.config.clear.digest, self.floor(prepared)),
         };
         (settings, base)
     }

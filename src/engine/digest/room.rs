@@ -25,10 +25,8 @@ const STUB: usize = 10;
 const SEGMENT: usize = 25;
 /// Bytes of a digest that is worth its line of introduction.
 const LEAST: usize = 90;
-/// Bytes of all digests in stubs and trimmed results of a view.
-const STUBS: usize = BOUND * TOKEN / 5 * 3;
-/// Bytes of all digests in segments of a view.
-const SEGMENTS: usize = BOUND * TOKEN / 5 * 2;
+/// The part of what a view comes down to that its digests may take.
+const FLOOR: u64 = 10;
 
 /// How the lines of a digest are introduced in a stub.
 pub(in crate::engine) const LINES: &str = "ome of its lines:\n";
@@ -37,58 +35,54 @@ const ESCAPED: &str = "ome of its lines:\\n";
 /// The heading of digests in a segment.
 pub(in crate::engine) const HEADING: &str = "Lines of tool results and of files written";
 
-/// How long digests are, by configuration.
+/// How long digests are, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Size {
-    /// There are none.
-    #[default]
-    None,
-    /// As is usual.
-    Auto,
-    /// As is usual, and none of more than so many tokens.
-    AtMost(u64),
+pub struct Size {
+    /// One, at the most.
+    each: usize,
+    /// All of a view together.
+    all: usize,
 }
 
 impl Size {
-    /// From the configuration: none is as usual, and zero none at all.
-    pub fn new(tokens: Option<u64>) -> Self {
-        match tokens {
-            None => Self::Auto,
-            Some(0) => Self::None,
-            Some(tokens) => Self::AtMost(tokens),
-        }
-    }
+    /// As is usual, with room enough.
+    pub const USUAL: Self = Self {
+        each: MOST * TOKEN,
+        all: BOUND * TOKEN,
+    };
 
-    /// Bytes of a digest, at the most.
-    fn most(self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Auto => MOST * TOKEN,
-            Self::AtMost(tokens) => usize::try_from(tokens)
-                .unwrap_or(usize::MAX)
-                .saturating_mul(TOKEN),
+    /// From the configuration: tokens of one, none for what is usual. In views that
+    /// come down to `floor` tokens they are together a part of that.
+    pub fn new(tokens: Option<u64>, floor: u64) -> Self {
+        let bytes = |tokens: u64| {
+            let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
+            tokens.saturating_mul(TOKEN)
+        };
+        Self {
+            each: tokens.map_or(Self::USUAL.each, bytes),
+            all: bytes(floor / FLOOR).min(Self::USUAL.all),
         }
     }
 
     /// Bytes of the digest of this many bytes in a stub, with room enough.
     pub fn in_stub(self, bytes: usize) -> usize {
-        part(bytes / STUB, self.most())
+        part(bytes / STUB, self.each)
     }
 
     /// Bytes of digests in stubs that this overlay leaves free.
     pub fn left(self, overlay: &Overlay) -> usize {
-        match self {
-            Self::None => 0,
-            _ => STUBS.saturating_sub(held_by_stubs(overlay)),
+        match self.each {
+            0 => 0,
+            _ => (self.all / 5 * 3).saturating_sub(held_by_stubs(overlay)),
         }
     }
 
     /// Bytes of digests in a segment that follows on these: half of what they
     /// have left, so that later ones have room as well.
     pub fn for_segment<'s>(self, before: impl Iterator<Item = &'s Segment>) -> usize {
-        match self {
-            Self::None => 0,
-            _ => SEGMENTS.saturating_sub(held_by_segments(before)) / 2,
+        match self.each {
+            0 => 0,
+            _ => (self.all / 5 * 2).saturating_sub(held_by_segments(before)) / 2,
         }
     }
 }
@@ -118,8 +112,8 @@ pub struct Want {
     pub need: u64,
 }
 
-/// Shares a room out. Where it is not enough, each has half of its fair share,
-/// and the most needed have the rest.
+/// Shares a room out. Where it is not enough, each has half of its fair share if
+/// that says anything, and the most needed have the rest.
 pub fn share(wants: &[Want], room: usize) -> Vec<usize> {
     let all: usize = wants.iter().map(|want| want.bytes).sum();
     if all <= room {
@@ -127,7 +121,7 @@ pub fn share(wants: &[Want], room: usize) -> Vec<usize> {
     }
     let fair = |bytes: usize| {
         let fair = bytes as u128 * room as u128 / (all.max(1) as u128 * 2);
-        usize::try_from(fair).unwrap_or(0)
+        part(usize::try_from(fair).unwrap_or(0), bytes)
     };
     let mut shares: Vec<usize> = wants.iter().map(|want| fair(want.bytes)).collect();
     let mut left = room.saturating_sub(shares.iter().sum());

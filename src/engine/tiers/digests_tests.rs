@@ -98,7 +98,11 @@ fn stubs(overlay: &Overlay) -> Vec<String> {
 fn a_stub_carries_lines_of_its_result_and_no_more_than_is_set() {
     let messages = session(12, 120);
     let none = Overlay::default();
-    for (size, most) in [(Size::None, 0), (Size::Auto, 700), (Size::AtMost(60), 180)] {
+    for (size, most) in [
+        (Size::default(), 0),
+        (Size::USUAL, 700),
+        (Size::new(Some(60), u64::MAX), 180),
+    ] {
         let settings = settings(size);
         let stubs = with(&messages, &none, &settings, |survey| {
             stubs(&survey.everything(u64::MAX).unwrap().overlay)
@@ -121,7 +125,7 @@ fn a_stub_carries_lines_of_its_result_and_no_more_than_is_set() {
 fn an_offer_says_what_clearing_frees_with_digests() {
     let messages = session(40, 200);
     let none = Overlay::default();
-    let settings = settings(Size::Auto);
+    let settings = settings(Size::USUAL);
     with(&messages, &none, &settings, |survey| {
         let offer = survey.offer(&[]);
         let take: Vec<usize> = (0..offer.items.len()).collect();
@@ -137,7 +141,7 @@ fn an_offer_says_what_clearing_frees_with_digests() {
 /// than the bound, and what stands stays as it is.
 #[test]
 fn the_bound_holds_over_a_thousand_requests() {
-    let settings = settings(Size::Auto);
+    let settings = settings(Size::USUAL);
     let mut messages = session(0, 0);
     let mut overlay = Overlay::default();
     let (mut most, mut hides) = (0, 0);
