@@ -33,7 +33,8 @@ fn settings(size: Size) -> Settings {
             files: 20,
             errors: 2,
             digest_bytes: 0,
-            ..pinned::Settings::default()
+            plan_tokens: 0,
+            former_plan: None,
         }),
         max_segments: 8,
         archives: Some(Telling::default()),
