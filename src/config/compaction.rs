@@ -91,7 +91,7 @@ impl Policy {
         self.keep_tokens.unwrap_or(match self.aim {
             Aim::Faithful => 30_000,
             Aim::Balanced => 12_000,
-            Aim::Thrifty => 8_000,
+            Aim::Thrifty => 7_000,
         })
     }
 

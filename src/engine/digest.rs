@@ -31,6 +31,7 @@ use words::Table;
 pub(in crate::engine) use room::held_by_stubs;
 pub use room::{BOUND, Size, TOKEN, Want, in_segment, share};
 pub(in crate::engine) use room::{HEADING, LINES, all_in_segment, held_by_segments};
+pub(in crate::engine) use words::specific;
 pub use written::written;
 
 /// With less room than this nothing is said.

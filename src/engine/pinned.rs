@@ -111,7 +111,7 @@ pub fn pinned(conversation: &Conversation<'_>, span: Range<usize>, settings: &Se
         failures: failures::failures(within.iter(), &turns, settings.errors),
         plan: Plan::new(before, within, behind),
         running: background::running(conversation, &deeds, &span),
-        digests: digests::text(within, settings.digest_bytes),
+        digests: digests::text(conversation, span.clone(), within, settings.digest_bytes),
         block: plan_block,
     }
 }

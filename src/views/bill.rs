@@ -31,9 +31,19 @@ impl Views {
             summaries: self.summaries(prepared),
             factor: policy.factor(),
             faithful: policy.aim == Aim::Faithful,
-            fetches: course.fetches(prepared.figures.fetched.len()),
+            fetches: course.fetches(prepared.figures.fetched.len()) * self.bareness() / 100,
             invalidated: !course.distrusts() && (sending.invalidated || fresh),
             model: model.prices(0).is_some().then_some(model),
+        }
+    }
+
+    /// How much more often something is fetched again where no digest is left of it,
+    /// in percent.
+    fn bareness(&self) -> u32 {
+        if self.config.clear.digest == Some(0) {
+            120
+        } else {
+            100
         }
     }
 

@@ -218,8 +218,8 @@ pub(super) fn name(
     let mut before = before.filter(|held| (held.to as usize) <= wanted.span.start);
     let words: u64 = before.clone().map(|held| held.pinned).sum();
     let digest_bytes = match native {
-        // It takes the place of all that came before.
-        Some(_) => tiers.digest.for_segment(std::iter::empty()),
+        // It takes the place of all that came before, and says more than ours do.
+        Some(_) => tiers.digest.for_segment(std::iter::empty()) / 8,
         None => tiers.digest.for_segment(before.clone()),
     };
     // The newest says where things stand; all of them would make each summary
@@ -243,6 +243,10 @@ pub(super) fn name(
         pins: pinned::Settings {
             user_tokens: left.max(pins.user_tokens / 4),
             digest_bytes,
+            plan_tokens: match native {
+                Some(_) => pins.plan_tokens / 2,
+                None => pins.plan_tokens,
+            },
             ..pins
         },
         wanted,

@@ -3,7 +3,7 @@
 
 use super::Views;
 use super::prepare::Prepared;
-use crate::config::{SplitBy, Style};
+use crate::config::{Aim, SplitBy, Style};
 use crate::engine::client_edits::ClearToolUses;
 use crate::engine::digest::Size;
 use crate::engine::pinned;
@@ -56,7 +56,11 @@ impl Views {
             live_turns: self.live_turns(),
             closable: closable(prepared, situation),
             summaries_keep_thinking: self.asks_the_api(&prepared.recognised),
-            digest: Size::new(self.config.clear.digest, self.floor(prepared)),
+            digest: Size::new(
+                self.config.clear.digest,
+                self.floor(prepared),
+                self.part_of_digests(situation),
+            ),
         };
         (settings, base)
     }
@@ -113,6 +117,17 @@ impl Views {
             },
             tail_messages: policy.tail_messages,
             most: most.saturating_sub(base),
+        }
+    }
+
+    /// Of the usual room for digests, how many times less they have. Where reads are
+    /// cheap a pass pays back slowly, and what it leaves behind delays the next.
+    fn part_of_digests(&self, situation: &Situation) -> usize {
+        let rates = &situation.rates;
+        match self.config.policy.aim {
+            Aim::Thrifty => 3,
+            _ if rates.read * 10 < rates.input => 2,
+            _ => 1,
         }
     }
 
@@ -174,7 +189,7 @@ impl Views {
             // Who asks for a pass gets the working set and nothing more.
             keep_files: match urge {
                 Ok(Urge::All) => 0,
-                _ => only_by_accounts(situation.bill.keep / 2),
+                _ => only_by_accounts(situation.bill.keep / 4 * 3),
             },
             small: only_by_accounts(SMALL),
             exclude_tools: Vec::new(),

@@ -1,6 +1,6 @@
 //! How long digests are: each for itself, and all of a view together.
 //!
-//! About a tenth of a result in its stub and a twenty-fifth in a segment, and no
+//! About a tenth of a result in its stub, less in a segment, and no
 //! more than a bound for all of them, because digests in proportion to a history
 //! would never stop growing. Overlays do not change between passes, so what has
 //! been said stands: a pass shares out what is left of the bound, and where that
@@ -16,17 +16,22 @@ use crate::engine::pinned::quote::DATA;
 /// Bytes that are a token, about, where there are many names.
 pub const TOKEN: usize = 3;
 /// Tokens of all digests of a view.
-pub const BOUND: usize = 8_000;
+pub const BOUND: usize = 12_000;
 /// Tokens of one, at the most, if nothing else is said.
 const MOST: usize = 1_500;
 /// The part of a result that is kept in its stub: one in so many.
 const STUB: usize = 10;
-/// And in a segment.
-const SEGMENT: usize = 25;
+/// And in a segment, where there is room.
+const SEGMENT: usize = 12;
 /// Bytes of a digest that is worth its line of introduction.
 const LEAST: usize = 90;
-/// The part of what a view comes down to that its digests may take.
-const FLOOR: u64 = 10;
+/// Tokens of a view that comes down to no more than this have few digests: what is
+/// left out must not come back as a quotation.
+const SMALL: u64 = 20_000;
+/// The part of such a view that its digests may take: one in so many.
+const OF_SMALL: u64 = 16;
+/// And the part of what a larger one has above it.
+const OF_LARGE: u64 = 3;
 
 /// How the lines of a digest are introduced in a stub.
 pub(in crate::engine) const LINES: &str = "ome of its lines:\n";
@@ -52,15 +57,18 @@ impl Size {
     };
 
     /// From the configuration: tokens of one, none for what is usual. In views that
-    /// come down to `floor` tokens they are together a part of that.
-    pub fn new(tokens: Option<u64>, floor: u64) -> Self {
+    /// come down to `floor` tokens they are together a part of that, and of it one
+    /// in `part`.
+    pub fn new(tokens: Option<u64>, floor: u64, part: usize) -> Self {
         let bytes = |tokens: u64| {
             let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
             tokens.saturating_mul(TOKEN)
         };
+        let most = floor.saturating_sub(SMALL) / OF_LARGE;
+        let all = bytes(most.max(floor / OF_SMALL)).min(Self::USUAL.all);
         Self {
             each: tokens.map_or(Self::USUAL.each, bytes),
-            all: bytes(floor / FLOOR).min(Self::USUAL.all),
+            all: all / part.max(1),
         }
     }
 
@@ -73,16 +81,16 @@ impl Size {
     pub fn left(self, overlay: &Overlay) -> usize {
         match self.each {
             0 => 0,
-            _ => (self.all / 5 * 3).saturating_sub(held_by_stubs(overlay)),
+            _ => (self.all / 3).saturating_sub(held_by_stubs(overlay)),
         }
     }
 
-    /// Bytes of digests in a segment that follows on these: half of what they
-    /// have left, so that later ones have room as well.
+    /// Bytes of digests in a segment that follows on these: three fifths of what
+    /// they have left, so that later ones have room as well.
     pub fn for_segment<'s>(self, before: impl Iterator<Item = &'s Segment>) -> usize {
         match self.each {
             0 => 0,
-            _ => (self.all / 5 * 2).saturating_sub(held_by_segments(before)) / 2,
+            _ => (self.all / 3 * 2).saturating_sub(held_by_segments(before)) / 5 * 3,
         }
     }
 }

@@ -138,6 +138,27 @@ fn telling(word: &[u8]) -> u32 {
     }
 }
 
+/// How much a text says that nobody could guess: ids, addresses, paths and numbers,
+/// and that something failed.
+pub(in crate::engine) fn specific(text: &str) -> u32 {
+    let mut sum = 0;
+    for line in text.lines() {
+        each(line, |word| {
+            let digits = word.iter().filter(|byte| byte.is_ascii_digit()).count();
+            let mixed = word.iter().any(u8::is_ascii_alphabetic) && word.len() >= 8;
+            sum += match () {
+                () if digits >= 3 && mixed => 8,
+                () if digits >= 5 => 5,
+                () if word.contains(&b'/') && digits >= 2 => 5,
+                () if tells_outcome(word) => 3,
+                () if telling(word) >= 14 => 1,
+                () => 0,
+            };
+        });
+    }
+    sum
+}
+
 /// How much it counts that a word stands in a text so often, in quarters.
 fn commonness(count: u16) -> u32 {
     match count {

@@ -18,8 +18,12 @@ use crate::config::{Model, Price, Prices};
 use std::time::Duration;
 
 /// In thousandths: how often something that is needed again is fetched again,
-/// where only a stub is left of it.
+/// where a digest is left of it. Agents mostly go on with what they see, perhaps one
+/// time in five; where memory and money pull apart, memory goes first, so twice that.
 const FETCHED: Pico = 500;
+/// By how much less is fetched again behind a summary that the API has made of
+/// everything it hides, thinking included.
+const OWN_SUMMARY: Pico = 6;
 /// Tokens of the call that fetches it.
 const CALL: Pico = 250;
 
@@ -291,6 +295,9 @@ impl Situation {
         let left = self.size.saturating_sub(way.chosen.frees);
         let hidden = offer.items.iter().filter(|item| item.message < closing.to);
         way.forgetting += self.forgetting(hidden, left);
+        if closing.alone {
+            way.forgetting /= OWN_SUMMARY;
+        }
         way
     }
 

@@ -102,7 +102,7 @@ fn a_stub_carries_lines_of_its_result_and_no_more_than_is_set() {
     for (size, most) in [
         (Size::default(), 0),
         (Size::USUAL, 700),
-        (Size::new(Some(60), u64::MAX), 180),
+        (Size::new(Some(60), u64::MAX, 1), 180),
     ] {
         let settings = settings(size);
         let stubs = with(&messages, &none, &settings, |survey| {
