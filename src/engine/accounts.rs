@@ -105,14 +105,15 @@ impl Sending {
             |tokens: u64, alive: bool| times(tokens, if alive { rates.read } else { rates.write });
         // A longer lifetime of ours costs more to write, and bridges pauses.
         let hour = usage.cache_write_1h.unwrap_or(0);
-        let dearer = Pico::from(prices.write_1h.pico_dollars_per_token()) - Pico::from(rates.write);
-        let longer = match self.outlived && self.alive > 0 {
-            true => times(
-                usage.cache_read.unwrap_or(0),
-                rates.write.saturating_sub(rates.read),
-            ),
-            false => 0,
-        } - Pico::from(hour) * dearer.max(0);
+        let surcharge =
+            Pico::from(prices.write_1h.pico_dollars_per_token()) - Pico::from(rates.write);
+        let bridged = if self.outlived && self.alive > 0 {
+            usage.cache_read.unwrap_or(0)
+        } else {
+            0
+        };
+        let longer = times(bridged, rates.write.saturating_sub(rates.read))
+            - Pico::from(hour) * surcharge.max(0);
         let Some(whole) = self.unchanged else {
             let alive = self.broken(usage).is_none();
             let new = self.removed.saturating_sub(self.removed_before);
