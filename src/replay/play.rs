@@ -7,6 +7,8 @@
 //! the next one is sent, as if no pause had been too short for it: so a replay
 //! tells the same each time.
 
+mod stored;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,22 +25,16 @@ use super::probes::Kind;
 use super::quality::Quality;
 use super::reach::Reach;
 use super::recording::{blocks, is_thinking, said};
-use super::reread::{self, Thing};
 use super::session::{Session, Step};
 use super::settings::{BadSettings, Set, Settings};
 use super::watch::{Need, Watch};
 use crate::app::{App, Quiet, StartError, Surroundings};
 use crate::clock::{Clock, Moment};
-use crate::engine::chain::chain;
-use crate::engine::conversation::Conversation;
-use crate::engine::figures::Figures;
 use crate::engine::ids::ChainHash;
-use crate::engine::overlay::Overlay;
 use crate::sim::prices::Tokens;
 use crate::sim::tokens::Counter;
 use crate::sim::{Entry, Options, Outcome, Sim};
-use crate::store::{MarkRow, Memory, Store};
-use crate::wire::body::Body;
+use crate::store::{Memory, Store};
 
 /// A window that nothing fills.
 const UNLIMITED: u64 = 1_000_000_000;
@@ -333,32 +329,6 @@ impl Playing<'_> {
             self.watch.heard(self.history.len(), &message);
         }
         self.history.push(message);
-    }
-
-    /// What was expected of the requests with a pass, and what they wrote. The proxy
-    /// notes that after its answer, so it is read once the proxy has stopped.
-    async fn note_writes(&mut self) {
-        let Some((store, _)) = &self.store else {
-            return;
-        };
-        for here in &self.passed {
-            let marks = store.marks(&[*here]).await.unwrap_or_default();
-            let passed = |mark: &MarkRow| Figures::read(&mark.figures).passed?.writes();
-            self.run.writes.extend(marks.iter().find_map(passed));
-        }
-    }
-
-    /// Where a request ends, the overlay under which it was sent, and what that has
-    /// removed.
-    async fn overlay(&self, body: &[u8]) -> Option<(ChainHash, Overlay, Vec<Thing>)> {
-        let (store, _) = self.store.as_ref()?;
-        let split = Body::split(body).ok()?;
-        let here = *chain(TENANT, body, &split).last()?;
-        let marks = store.marks(&[here]).await.ok()?;
-        let id = marks.iter().find_map(|mark| mark.overlay)?;
-        let overlay = Overlay::read(&store.overlay(id).await.ok()??).ok()?;
-        let gone = reread::removed(&Conversation::new(body, &split), &overlay);
-        Some((here, overlay, gone))
     }
 
     async fn note(&mut self, needs: Vec<Need>) {

@@ -26,11 +26,9 @@ const TOKENS: usize = 110_000;
 const SAID: [(Source, usize); 3] = [(Source::Tool, 6), (Source::User, 2), (Source::Assistant, 2)];
 /// How many requests later a fact is needed.
 const LATER: std::ops::RangeInclusive<usize> = 5..=60;
-/// The share of tools' facts that views are meant to have when they are needed.
-/// Nothing is asserted of it yet: a stub of today says what was there, not what
-/// it said. Neither is anything of the assistant's words, which pass through the
-/// simulated summarizer: all of them are meant to be there.
-const AIMED_AT: f64 = 0.60;
+/// The share of tools' facts that views must have when they are needed; of what
+/// the user and the assistant said, all.
+const LEAST_OF_TOOLS: f64 = 0.60;
 
 /// Who says a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +162,7 @@ fn play(seed: u64) -> (Vec<(Source, bool)>, usize) {
 }
 
 #[test]
-fn what_the_user_said_is_in_view_when_it_is_needed() {
+fn what_was_said_and_most_of_what_tools_showed_is_in_view_when_it_is_needed() {
     let seeds: Vec<u64> = (0..SESSIONS).map(|at| 900 + at).collect();
     let told: Vec<(Vec<(Source, bool)>, usize)> = std::thread::scope(|scope| {
         let halves = seeds.chunks(seeds.len() / 2).map(|seeds| {
@@ -191,9 +189,8 @@ fn what_the_user_said_is_in_view_when_it_is_needed() {
             share * 100.0
         );
         match source {
-            Source::Tool => println!("aimed at: {:.0}%", AIMED_AT * 100.0),
-            Source::Assistant => println!("aimed at: 100%"),
-            Source::User => assert_eq!(seen, of_it.len(), "{source:?}"),
+            Source::Tool => assert!(share >= LEAST_OF_TOOLS, "{seen} of {}", of_it.len()),
+            Source::Assistant | Source::User => assert_eq!(seen, of_it.len(), "{source:?}"),
         }
     }
 }

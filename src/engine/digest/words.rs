@@ -4,9 +4,7 @@
 //! addresses and hashes are hardly ever written by somebody who has not seen
 //! them; words of a language tell little. It counts less where it stands
 //! everywhere. The weights are chosen on recordings, by how many of the names
-//! that later answers use, and only old results have, stand in lines that stay:
-//! 60% with a tenth of each result. That a name counts in one line only, or that
-//! lines which define something come first, keeps fewer (48%).
+//! that later answers use, and only old results have, stand in lines that stay.
 //!
 //! Words are noted in a table of fixed size by a cheap hash. Two words that share
 //! a place only share a count: that costs a line, never time.
