@@ -12,16 +12,19 @@
 //! Placement depends on nothing but the body, the overlay and two facts kept
 //! with the plan, so that the same request sent again is marked the same.
 
+mod fixed;
 mod kept;
 mod lifetime;
 
 pub use kept::{Held, Stable};
 pub use lifetime::Lifetime;
 
+use fixed::{fixed, keep_for_longer};
+
 use super::conversation::Conversation;
 use super::overlay::{Change, Overlay};
 use crate::wire::body::{Block, Body, Kind, Mark, Message};
-use crate::wire::scan::{Cursor, Span, says};
+use crate::wire::scan::Span;
 use crate::wire::splice::Splice;
 
 /// The most marks of a request.
@@ -87,47 +90,6 @@ impl Shown {
     }
 }
 
-/// The values of the client's marks in an array of blocks or tools, in order.
-fn marks_in(bytes: &[u8], array: Span) -> Vec<Span> {
-    let mut found = Vec::new();
-    let inner = array.of(bytes);
-    let mut cursor = Cursor::new(inner);
-    if cursor.expect(b'[').is_err() {
-        return found;
-    }
-    let mut first = true;
-    while let Ok(true) = cursor.element(&mut first) {
-        if cursor.peek() != Some(b'{') {
-            if cursor.value().is_err() {
-                break;
-            }
-            continue;
-        }
-        if cursor.expect(b'{').is_err() {
-            break;
-        }
-        let mut first = true;
-        while let Ok(Some(key)) = cursor.key(&mut first) {
-            let Ok(value) = cursor.value() else {
-                return found;
-            };
-            if says(key.span.of(inner), "cache_control") && value.of(inner) != NONE {
-                found.push(array.within(value));
-            }
-        }
-    }
-    found
-}
-
-/// The values of the client's marks on tools and system, in order.
-fn fixed(bytes: &[u8], body: &Body) -> Vec<Span> {
-    ["tools", "system"]
-        .into_iter()
-        .filter_map(|name| body.field(bytes, name))
-        .flat_map(|span| marks_in(bytes, span))
-        .collect()
-}
-
 /// The mark that the client leaves to the API to place.
 fn automatic(bytes: &[u8], body: &Body) -> Option<Lifetime> {
     let value = body.field(bytes, "cache_control")?.of(bytes);
@@ -148,23 +110,6 @@ pub fn place(conversation: &Conversation<'_>, overlay: &Overlay, basis: Basis) -
         keep_for_longer(conversation, overlay, &mut placement);
     }
     placement
-}
-
-/// Asks for an hour for system, tools and segments. Longer lifetimes must stand
-/// first, so the segments have it only where no mark of the client's stands between.
-fn keep_for_longer(conversation: &Conversation<'_>, overlay: &Overlay, to: &mut Placement) {
-    let (bytes, body) = (conversation.bytes(), conversation.body());
-    let fixed = fixed(bytes, body);
-    let longer = |mark: &Span| {
-        let value = lifetime::lengthened(mark.of(bytes))?;
-        Some(Splice::replace(mark.range(), value))
-    };
-    to.changes.extend(fixed.iter().filter_map(longer));
-    let first = shown(conversation, overlay).into_iter().next();
-    let between = first.is_some_and(|mark| mark.place.0 < overlay.cut as usize);
-    if !to.segment.is_empty() && !between {
-        to.segment = Lifetime::Long.mark();
-    }
 }
 
 /// Places the marks of a view, all with the lifetimes that the client asks for.

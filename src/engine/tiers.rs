@@ -13,6 +13,7 @@ mod closing;
 mod digests;
 mod last_resort;
 mod settings;
+mod stubs;
 
 pub use batches::Batches;
 pub use closing::Close;
@@ -21,16 +22,14 @@ pub use settings::{Clears, Inputs, Settings, Trims};
 use ages::{files_in_hand, newest, replies};
 use std::collections::HashSet;
 
-use super::candidates::{Candidate, Choice, How, Reason, candidates};
+use super::candidates::{Candidate, Choice, Reason, candidates};
 use super::conversation::Conversation;
-use super::digest::{Kind as Text, Shown, digest, written};
-use super::ids::{ChainHash, Reference};
+use super::digest::Shown;
+use super::ids::ChainHash;
 use super::overlay::{Change, Overlay};
 use super::policy::{Item, Need, Offer};
-use super::recall::reference::reference_at;
-use super::recall::telling::Telling;
 use super::reduce::{Draft, Orders, Replacement, reduce};
-use super::stub::{self, Cleared};
+use super::stub;
 use super::trim::{Cut, Keep, trim};
 use super::weigh::{Weights, pictures};
 use crate::wire::body::Kind;
@@ -304,73 +303,6 @@ impl<'a> Survey<'a> {
         reduce(self.conversation, self.current, self.seed, orders)
     }
 
-    fn archived(&self, (message, block): (usize, usize)) -> Option<(Reference, &Telling)> {
-        let count = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        let telling = self.settings.archives.as_ref()?;
-        Some((
-            reference_at(self.seed, count(message), count(block)),
-            telling,
-        ))
-    }
-
-    fn stub(&self, candidate: &Candidate, room: usize, shown: &mut Shown) -> Option<Replacement> {
-        let block = self.conversation.block_at(candidate.result)?;
-        let payload = block.payload?.of(self.conversation.bytes());
-        let beginning = if candidate.is_error {
-            stub::first_lines(payload)
-        } else {
-            String::new()
-        };
-        let digest = self.digest_result(candidate, payload, room, shown);
-        let with = Cleared {
-            tool: &candidate.tool,
-            subject: &candidate.subject,
-            bytes: payload.len(),
-            why: why(candidate.reason),
-            beginning: &beginning,
-            digest: &digest,
-            archived: self.archived(candidate.result),
-        }
-        .result();
-        let tokens = self.weights.of_text(&with);
-        let shown = self.weights.block(candidate.result);
-        (with.len() < payload.len()).then(|| Replacement {
-            place: candidate.result,
-            spares: shown.saturating_sub(tokens),
-            with,
-            trims: false,
-        })
-    }
-
-    fn input_stub(
-        &self,
-        candidate: &Candidate,
-        room: usize,
-        shown: &mut Shown,
-    ) -> Option<Replacement> {
-        let input = self.input_of(candidate)?;
-        let content = self.conversation.bytes().get(input)?;
-        let digest = digest(Text::Written, &written(content), room, shown);
-        let with = Cleared {
-            tool: &candidate.tool,
-            subject: &candidate.subject,
-            bytes: content.len(),
-            why: "",
-            beginning: "",
-            digest: &digest,
-            archived: self.archived(candidate.used),
-        }
-        .input();
-        let tokens = self.weights.of_text(&with);
-        let shown = self.weights.block(candidate.used);
-        Some(Replacement {
-            place: candidate.used,
-            spares: shown.saturating_sub(tokens),
-            with,
-            trims: false,
-        })
-    }
-
     /// Results that were not taken, trimmed harder than on arrival.
     fn spared(
         &self,
@@ -459,18 +391,6 @@ impl<'a> Survey<'a> {
             }
         }
         found
-    }
-}
-
-fn why(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Superseded { how, .. } => match how {
-            How::ReadAgain => "the same was read again later",
-            How::WrittenLater => "the file was written anew later",
-            How::RunAgain => "the same call was made again later",
-        },
-        Reason::Duplicate { .. } => "the same content came again later",
-        Reason::Old => "it is older than the results still shown",
     }
 }
 
