@@ -56,8 +56,9 @@ impl Views {
             live_turns: self.live_turns(),
             closable: closable(prepared, situation),
             summaries_keep_thinking: self.asks_the_api(&prepared.recognised),
+            // A client that asks for results to be cleared wants them gone.
             digest: Size::new(
-                self.config.clear.digest,
+                theirs.map_or(self.config.clear.digest, |_| Some(0)),
                 self.floor(prepared),
                 self.part_of_digests(situation),
             ),

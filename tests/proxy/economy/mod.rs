@@ -116,7 +116,7 @@ fn passes_and_the_breaks_they_make_are_counted() {
         let setting = setting.unwrap();
         let none = stage.play(&session, Policy::None, &setting);
         let asked = stage.play(&session, Policy::Asked(10), &setting);
-        let figures = |run| Figures::new(run, &none, model, 20_000);
+        let figures = |run| Figures::new(run, &none, model, 28_000);
         let (none, asked) = (figures(&none), figures(&asked));
         assert_eq!((none.passes, none.breaks, none.refusals), (0, 0, 0));
         assert_eq!((asked.passes, asked.breaks), (2, 2), "{asked:?}");
