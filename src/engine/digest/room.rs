@@ -29,7 +29,7 @@ const LEAST: usize = 90;
 /// left out must not come back as a quotation.
 const SMALL: u64 = 20_000;
 /// The part of such a view that its digests may take: one in so many.
-const OF_SMALL: u64 = 16;
+const OF_SMALL: u64 = 32;
 /// And the part of what a larger one has above it.
 const OF_LARGE: u64 = 3;
 
