@@ -12,6 +12,15 @@ use super::measure::{Counter, Raw, raw_block, weight};
 use super::overlay::{Change, Overlay};
 use crate::wire::body::Kind;
 
+/// Raw tokens of a segment, in so many of its bytes: seen on recordings, digests
+/// included.
+const SEGMENT: (u64, u64) = (2, 7);
+
+/// Raw tokens of the text of segments of this many bytes, about.
+pub fn raw_segments(bytes: usize) -> u64 {
+    share(bytes as u64, SEGMENT)
+}
+
 /// Bytes that may be tokenised to weigh a view.
 const BUDGET: u64 = 128 * 1024;
 
@@ -26,6 +35,8 @@ pub struct Weights {
     pub images: usize,
     blocks: HashMap<(usize, usize), u64>,
     scale: (u64, u64),
+    /// It is bytes that are weighed.
+    in_bytes: bool,
 }
 
 impl Weights {
@@ -78,6 +89,7 @@ impl Weights {
             images,
             blocks,
             scale,
+            in_bytes: false,
         }
     }
 
@@ -87,6 +99,7 @@ impl Weights {
             messages: vec![0; conversation.len()],
             thinking: vec![0; conversation.len()],
             scale: (3, 1),
+            in_bytes: true,
             ..Self::default()
         };
         for at in (0..conversation.len()).filter(|at| overlay.shows(*at)) {
@@ -122,6 +135,20 @@ impl Weights {
     /// Tokens of some text of ours: a rough count, because it is short.
     pub fn of_text(&self, text: &str) -> u64 {
         self.of_length(text.len())
+    }
+
+    /// Tokens of a segment, or of what stands with segments.
+    pub fn of_segment(&self, block: &str) -> u64 {
+        self.of_segments(block.len())
+    }
+
+    /// Tokens of so many bytes of it.
+    pub fn of_segments(&self, bytes: usize) -> u64 {
+        if self.in_bytes {
+            bytes as u64
+        } else {
+            share(raw_segments(bytes), self.scale)
+        }
     }
 
     /// Tokens of a text of ours of this many bytes.

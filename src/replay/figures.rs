@@ -180,15 +180,15 @@ pub struct Outcome {
     pub hindsight: f64,
     /// The worst request to end with; of many sessions, the worst of all.
     pub worst_cut: Option<WorstCut>,
-    /// How many passes were foretold, and of how many the tokens that they wrote
-    /// came within a tenth of that.
-    pub foretold: (usize, usize),
+    /// Tokens that each pass was expected to write into the cache, and that it
+    /// wrote.
+    pub writes: Vec<(u64, u64)>,
     /// What signals are told from.
     pub sums: Sums,
 }
 
 /// Whether what was written is within a tenth of what was expected.
-fn is_near((expected, wrote): (u64, u64)) -> bool {
+pub fn is_near((expected, wrote): (u64, u64)) -> bool {
     wrote.abs_diff(expected) * 10 <= expected
 }
 
@@ -206,7 +206,7 @@ impl Outcome {
             compared: Compared::default(),
             hindsight: 0.0,
             worst_cut: None,
-            foretold: (0, 0),
+            writes: Vec::new(),
             sums: Sums::default(),
         }
     }
@@ -232,10 +232,7 @@ impl Outcome {
             compared: Compared::of(alone, with),
             hindsight: 0.0,
             worst_cut: WorstCut::of(session, alone, with),
-            foretold: (
-                with.writes.len(),
-                with.writes.iter().filter(|it| is_near(**it)).count(),
-            ),
+            writes: with.writes.clone(),
             sums: Sums::of(alone, with, model),
         }
     }
@@ -254,10 +251,7 @@ impl Outcome {
         Self {
             worst_cut: worst.cloned(),
             hindsight: self.hindsight + other.hindsight,
-            foretold: (
-                self.foretold.0 + other.foretold.0,
-                self.foretold.1 + other.foretold.1,
-            ),
+            writes: [self.writes, other.writes.clone()].concat(),
             with: self.with.plus(&other.with),
             compactions: self.compactions,
             summarizer: self.summarizer + other.summarizer,

@@ -6,6 +6,7 @@ use super::prepare::Prepared;
 use crate::config::{Aim, SplitBy, Style};
 use crate::engine::client_edits::ClearToolUses;
 use crate::engine::digest::Size;
+use crate::engine::measure::Raw;
 use crate::engine::pinned;
 use crate::engine::policy::{Ask, Situation, Urge};
 use crate::engine::recall::telling::Telling;
@@ -13,6 +14,7 @@ use crate::engine::request::Facts;
 use crate::engine::span::Room;
 use crate::engine::split::{Split, Strategy};
 use crate::engine::tiers::{Clears, Inputs, Settings, Trims};
+use crate::engine::weigh::raw_segments;
 
 /// Results of fewer tokens are not worth clearing: most are so small, and all of
 /// them together are a tenth of what there is.
@@ -76,7 +78,12 @@ impl Views {
             let ours = segments.chain(overlay.carried());
             ours.map(String::len).sum()
         });
-        factor.tokens(size.base.raw) + ours as u64 / 4
+        let text = raw_segments(ours);
+        factor.tokens(size.base.raw)
+            + factor.tokens(Raw {
+                text,
+                ..Raw::default()
+            })
     }
 
     /// Turns that the journal style keeps, where it is the style.

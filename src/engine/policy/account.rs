@@ -8,7 +8,8 @@
 //! What can be removed is found by a look over the whole view, which is too much
 //! work for every request. Between two looks it is estimated: what a view grows
 //! by pushes as much out of the working set. The next look is taken when the
-//! account has reached what the last one found to be needed.
+//! account has reached what the last one found to be needed; where it found
+//! nothing that could be done, when the view has grown by enough to change that.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,9 @@ const CLEARABLE: u64 = 700;
 
 /// In percent: how much an account must have grown for another look.
 const GROWN: u64 = 10;
+
+/// Stands for what no balance reaches: the last look found nothing to do.
+const OUT_OF_REACH: u64 = u64::MAX;
 
 /// One means of making a view smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +56,7 @@ struct Account {
     removable: u64,
     /// The balance at the last look.
     seen: u64,
-    /// The balance at which a pass would have been due then.
+    /// The balance at which a pass would have been due then, or [`OUT_OF_REACH`].
     needed: u64,
 }
 
@@ -108,9 +112,12 @@ impl Accounts {
         }
     }
 
-    /// Whether a look over the view may find something due.
-    pub fn deserves_look(&self) -> bool {
-        !self.looked || self.clearing.deserves_look() || self.closing.deserves_look()
+    /// Whether a look over the view may find something due, given the tokens
+    /// outside of the working set and the least that is worth a pass.
+    pub fn deserves_look(&self, outside: u64, at_least: u64) -> bool {
+        let grown = outside.saturating_sub(self.outside) >= at_least.max(1);
+        let due = |account: &Account| account.deserves_look(grown);
+        !self.looked || due(&self.clearing) || due(&self.closing)
     }
 
     /// Notes what a look has found.
@@ -148,16 +155,22 @@ impl Accounts {
 }
 
 impl Account {
-    fn deserves_look(&self) -> bool {
-        let grown = self.seen.saturating_add(self.seen / 100 * GROWN);
-        self.balance > 0 && self.balance >= self.needed.max(grown)
+    /// Whether this account asks for a look, in a view that has grown or not.
+    fn deserves_look(&self, grown: bool) -> bool {
+        let more = self.seen.saturating_add(self.seen / 100 * GROWN);
+        let enough = match self.needed {
+            OUT_OF_REACH => grown || self.balance >= self.seen.saturating_mul(2),
+            needed => self.balance >= needed.max(more),
+        };
+        self.balance > 0 && enough
     }
 
     fn looked(&mut self, finding: Finding) {
         self.removable = finding.removable;
         self.seen = self.balance;
-        let needed = finding.needed.unwrap_or(0).max(0);
-        self.needed = u64::try_from(needed).unwrap_or(u64::MAX);
+        self.needed = finding.needed.map_or(OUT_OF_REACH, |needed| {
+            u64::try_from(needed.max(0)).unwrap_or(OUT_OF_REACH)
+        });
     }
 }
 
@@ -184,12 +197,12 @@ mod tests {
     fn a_request_only_adds_and_a_look_is_taken_when_enough_has_come_together() {
         let mut accounts = looked(10_000, 5_000_000);
         for _ in 0..4 {
-            assert!(!accounts.deserves_look());
+            assert!(!accounts.deserves_look(20_000, 5_000));
             accounts.carried(20_000, 100);
         }
         accounts.carried(20_000, 100);
         assert_eq!(accounts.balance(Means::Clearing), 5_000_000);
-        assert!(accounts.deserves_look());
+        assert!(accounts.deserves_look(20_000, 5_000));
     }
 
     #[test]
@@ -226,20 +239,42 @@ mod tests {
     #[test]
     fn a_look_is_not_taken_again_before_something_has_changed() {
         let mut accounts = looked(10_000, 0);
-        assert!(!accounts.deserves_look(), "nothing was carried");
+        assert!(
+            !accounts.deserves_look(20_000, 5_000),
+            "nothing was carried"
+        );
         accounts.carried(20_000, 100);
-        assert!(accounts.deserves_look());
+        assert!(accounts.deserves_look(20_000, 5_000));
         let finding = Finding {
             removable: 10_000,
-            needed: None,
+            needed: Some(0),
         };
         for _ in 0..20 {
             accounts.carried(20_000, 100);
         }
         accounts.looked(20_000, finding, finding);
         accounts.carried(20_000, 100);
-        assert!(!accounts.deserves_look(), "hardly more than before");
+        assert!(!accounts.deserves_look(20_000, 5_000), "hardly more");
         accounts.carried(20_000, 200);
-        assert!(accounts.deserves_look(), "it may be possible by now");
+        assert!(accounts.deserves_look(20_000, 5_000), "a tenth more");
+    }
+
+    #[test]
+    fn what_could_not_be_done_is_looked_for_when_the_view_has_grown() {
+        let mut accounts = looked(10_000, 0);
+        accounts.carried(20_000, 100);
+        let nothing = Finding {
+            removable: 10_000,
+            needed: None,
+        };
+        accounts.looked(20_000, nothing, nothing);
+        accounts.carried(24_999, 50);
+        assert!(
+            !accounts.deserves_look(24_999, 5_000),
+            "nothing new to find"
+        );
+        assert!(accounts.deserves_look(25_000, 5_000), "enough for a pass");
+        accounts.carried(20_000, 50);
+        assert!(accounts.deserves_look(20_000, 5_000), "carried for long");
     }
 }

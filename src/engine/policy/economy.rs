@@ -121,8 +121,12 @@ impl Way {
 
     fn is_due(&self, situation: &Situation) -> bool {
         let pays = self.account >= self.needed(situation) && self.extra <= situation.allowance();
-        let enough = self.chosen.frees >= situation.at_least.max(1);
-        enough && ((self.ready && self.extra <= 0) || pays)
+        self.is_enough(situation) && ((self.ready && self.extra <= 0) || pays)
+    }
+
+    /// Whether it frees enough to be worth a pass.
+    fn is_enough(&self, situation: &Situation) -> bool {
+        self.chosen.frees >= situation.at_least.max(1)
     }
 
     fn left_over(&self, situation: &Situation) -> Pico {
@@ -168,7 +172,8 @@ impl Situation {
         let cold = self.cache == Cache::Cold;
         let free = self.is_free() || self.cache == Cache::Unused;
         let ready = self.ready.is_some() && self.course.preparing;
-        let look = self.course.accounts.deserves_look();
+        let accounts = &self.course.accounts;
+        let look = accounts.deserves_look(self.outside(), self.at_least);
         enough && (cold || ready || (free && grown) || look)
     }
 
@@ -338,7 +343,7 @@ impl Situation {
             let ways = ways.iter().filter(|way| way.closes == closes);
             // What the whole account must reach for the part of it that stands
             // for this way to be enough.
-            let needed = ways.filter(|way| way.chosen.frees > 0).map(|way| {
+            let needed = ways.filter(|way| way.is_enough(self)).map(|way| {
                 let frees = Pico::from(way.chosen.frees);
                 way.needed(self) * Pico::from(removable.max(way.chosen.frees)) / frees
             });

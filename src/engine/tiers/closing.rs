@@ -51,7 +51,7 @@ impl Survey<'_> {
         let hidden: u64 = hidden.iter().sum();
         let covered = |held: &&Segment| held.from as usize >= wanted.span.start;
         let held = self.current.segments.iter().filter(covered);
-        let held: u64 = held.map(|held| self.weights.of_text(&held.block)).sum();
+        let held: u64 = held.map(|held| self.weights.of_segment(&held.block)).sum();
         Some(Closing {
             from: wanted.span.start,
             to: wanted.span.end,
@@ -78,7 +78,7 @@ impl Survey<'_> {
         let said = |segment: &Segment| {
             let digests = held_by_segments(std::iter::once(segment));
             let bytes = segment.block.len().saturating_sub(digests);
-            self.weights.of_length(bytes)
+            self.weights.of_segments(bytes)
         };
         let sizes: Vec<u64> = segments.clone().map(said).collect();
         let sum: u64 = sizes.iter().sum();
@@ -86,14 +86,14 @@ impl Survey<'_> {
         let before = segments.filter(|held| (held.to as usize) <= span.start);
         let room = self.settings.digest.for_segment(before);
         let digests = room.min(all_in_segment(self.raw_bytes(span.clone())));
-        said + self.weights.of_length(digests)
+        said + self.weights.of_segments(digests)
     }
 
     /// Tokens of all segments.
     pub(super) fn segments(&self) -> u64 {
         let segments = self.current.segments.iter().map(|segment| &segment.block);
         let ours = segments.chain(self.current.carried());
-        ours.map(|block| self.weights.of_text(block)).sum()
+        ours.map(|block| self.weights.of_segment(block)).sum()
     }
 
     /// What a segment saves of these messages.
@@ -102,8 +102,8 @@ impl Survey<'_> {
         let hidden: u64 = messages.get(from..to).unwrap_or(&[]).iter().sum();
         let covered = |held: &&Segment| held.from >= segment.from && held.to <= segment.to;
         let held = self.current.segments.iter().filter(covered);
-        let held: u64 = held.map(|held| self.weights.of_text(&held.block)).sum();
-        let ours = self.weights.of_text(&segment.block);
+        let held: u64 = held.map(|held| self.weights.of_segment(&held.block)).sum();
+        let ours = self.weights.of_segment(&segment.block);
         Closing {
             from,
             to,
@@ -118,8 +118,8 @@ impl Survey<'_> {
         let hidden: u64 = messages.get(..to).unwrap_or(&[]).iter().sum();
         let held = self.current.segments.iter().map(|held| &held.block);
         let held = held.chain(&self.current.native);
-        let held: u64 = held.map(|block| self.weights.of_text(block)).sum();
-        let ours = self.weights.of_text(&native.block) + self.weights.of_text(&native.note);
+        let held: u64 = held.map(|block| self.weights.of_segment(block)).sum();
+        let ours = self.weights.of_segment(&native.block) + self.weights.of_segment(&native.note);
         Closing {
             from: 0,
             to,

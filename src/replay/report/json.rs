@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::quality::quality;
 use super::{Report, per_million};
 use crate::replay::conditions::Effective;
-use crate::replay::figures::{Figures, Outcome};
+use crate::replay::figures::{Figures, Outcome, is_near};
 use crate::replay::probes::Kind;
 use crate::replay::recording::NotPlayed;
 use crate::replay::signals::WITHIN;
@@ -205,6 +205,18 @@ fn summarizer(outcome: &Outcome) -> Value {
     })
 }
 
+/// How near what passes were expected to write came to what they wrote; those
+/// that did not come near are listed.
+fn reckoning(writes: &[(u64, u64)]) -> Value {
+    let (near, far): (Vec<_>, Vec<_>) = writes.iter().partition(|pass| is_near(**pass));
+    let listed = |(expected, wrote): &(u64, u64)| json!({"expected": expected, "written": wrote});
+    json!({
+        "passes": writes.len(),
+        "within_a_tenth": near.len(),
+        "others": far.iter().map(listed).collect::<Vec<_>>(),
+    })
+}
+
 /// What is told of a run with the proxy.
 fn told(outcome: &Outcome) -> Map<String, Value> {
     let signals = outcome.signals();
@@ -222,10 +234,7 @@ fn told(outcome: &Outcome) -> Map<String, Value> {
         ("hindsight_usd", json!(rounded(outcome.hindsight))),
         ("regret", json!(shown(outcome.regret()))),
         ("worst_cut", worst_cut(outcome)),
-        (
-            "pass_reckoning",
-            json!({"passes": outcome.foretold.0, "within_a_tenth": outcome.foretold.1}),
-        ),
+        ("pass_reckoning", reckoning(&outcome.writes)),
         ("summarizer_usd", json!(rounded(outcome.summarizer))),
         ("summarizer", summarizer(outcome)),
         (
