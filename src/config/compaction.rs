@@ -90,7 +90,7 @@ impl Policy {
     pub fn keep_tokens(&self) -> u64 {
         self.keep_tokens.unwrap_or(match self.aim {
             Aim::Faithful => 30_000,
-            Aim::Balanced => 12_000,
+            Aim::Balanced => 12_800,
             Aim::Thrifty => 7_000,
         })
     }

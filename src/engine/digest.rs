@@ -14,6 +14,7 @@
 //! behind a mark, so nothing in it can end the quotation (`pinned/quote.rs`).
 
 mod lines;
+mod listing;
 mod marks;
 mod room;
 mod words;
@@ -24,13 +25,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::acts::{Act, Part};
 use super::pinned::quote::{DATA, quote};
+use super::pinned::result_text;
 use lines::Piece;
 use words::Table;
 
 #[cfg(test)]
 pub(in crate::engine) use room::held_by_stubs;
 pub use room::{BOUND, Size, TOKEN, Want, in_segment, share};
-pub(in crate::engine) use room::{HEADING, LINES, all_in_segment, held_by_segments};
+pub(in crate::engine) use room::{
+    HEADING, LINES, all_in_segment, held_by_segments, without_digest,
+};
 pub(in crate::engine) use words::specific;
 pub use written::written;
 
@@ -95,6 +99,36 @@ impl Shown {
     /// Short lines may stand anywhere and mean something else each time.
     const SHORT: usize = 12;
 
+    /// Bytes of a text that are noted, at the most.
+    const NOTED: usize = 256 * 1024;
+
+    /// Notes what a view shows of a text anyway; how many bytes may be noted is
+    /// told and counted down.
+    pub fn note(&mut self, text: &str, left: &mut usize) {
+        for line in text.lines() {
+            let Some(rest) = left.checked_sub(line.len() + 1) else {
+                *left = 0;
+                return;
+            };
+            *left = rest;
+            self.add(line);
+        }
+    }
+
+    /// What the results of these payloads show, the first of them at least.
+    pub(in crate::engine) fn by<'p>(payloads: impl Iterator<Item = &'p [u8]>) -> Self {
+        let mut shown = Self::default();
+        let mut left = Self::NOTED;
+        for payload in payloads {
+            // What is too long to be noted need not be read either.
+            if payload.len() / 2 > left {
+                break;
+            }
+            shown.note(&result_text(payload), &mut left);
+        }
+        shown
+    }
+
     /// Notes a line; whether it is new.
     fn add(&mut self, line: &str) -> bool {
         let line = lines::unnumbered(line).trim();
@@ -115,7 +149,8 @@ pub fn digest(kind: Kind, text: &str, room: usize, shown: &mut Shown) -> String 
         return String::new();
     }
     let look = room.saturating_mul(LOOK).max(LOOK_AT_LEAST);
-    let mut pieces = lines::pieces(text, look);
+    let folded = folded(kind, text, look);
+    let mut pieces = lines::pieces(folded.as_deref().unwrap_or(text), look);
     let numbers = lines::numbering(kind, &pieces);
     for piece in &mut pieces {
         piece.numbered = numbers.is_some();
@@ -131,6 +166,13 @@ pub fn digest(kind: Kind, text: &str, room: usize, shown: &mut Shown) -> String 
         piece.write(&mut digest, numbers);
     }
     digest
+}
+
+/// A list of paths as it is shown, if it is one.
+fn folded(kind: Kind, text: &str, look: usize) -> Option<String> {
+    let lists = matches!(kind, Kind::Found | Kind::Output | Kind::Other);
+    let folded = || listing::folded(text, look);
+    lists.then(folded).flatten()
 }
 
 /// A digest as it is shown: every line behind the mark of quoted data.

@@ -24,7 +24,6 @@ use std::collections::HashSet;
 
 use super::candidates::{Candidate, Choice, Reason, candidates};
 use super::conversation::Conversation;
-use super::digest::Shown;
 use super::ids::ChainHash;
 use super::overlay::{Change, Overlay};
 use super::policy::{Item, Need, Offer};
@@ -243,19 +242,7 @@ impl<'a> Survey<'a> {
             Close::Batch(batch) => orders.closing = Some(batch.clone()),
         }
         orders.replacements = arrivals;
-        let mut shown = Shown::default();
-        // The newest first: what it says need not be said again further up.
-        for at in take.iter().rev() {
-            let Some(candidate) = self.candidates.get(*at) else {
-                continue;
-            };
-            let (result, input) = self.digests.of(*at);
-            let stubs = [
-                self.stub(candidate, result, &mut shown),
-                self.input_stub(candidate, input, &mut shown),
-            ];
-            orders.replacements.extend(stubs.into_iter().flatten());
-        }
+        orders.replacements.extend(self.stubs(take, close));
         let draft = self.reduce(&orders);
         let Some(target) = must_reach else {
             return draft;

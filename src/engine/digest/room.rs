@@ -4,7 +4,8 @@
 //! more than a bound for all of them, because digests in proportion to a history
 //! would never stop growing. Overlays do not change between passes, so what has
 //! been said stands: a pass shares out what is left of the bound, and where that
-//! is not enough the least needed get the least. What a pass closes into a
+//! is not enough the least needed get the least, and of those that it writes once
+//! more in any case the oldest give their room to it. What a pass closes into a
 //! segment gives its room back. Stubs and segments have a part of the bound each:
 //! a segment is written while stubs come and go, and lands whenever it is ready.
 //!
@@ -170,6 +171,20 @@ fn in_change(change: &Change) -> usize {
         return 0;
     };
     quoted_lines(behind)
+}
+
+/// What stands for a result or an input, without its digest, and the bytes of that;
+/// none: it has none.
+pub(in crate::engine) fn without_digest(with: &str) -> Option<(String, usize)> {
+    let (before, behind) = with.split_once(ESCAPED)?;
+    let before = before.strip_suffix("; s")?;
+    let bytes = quoted_lines(behind);
+    let mut rest = behind;
+    while rest.starts_with(DATA) {
+        let (_, end) = line_end(rest);
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    (bytes > 0).then(|| (format!("{before}{rest}"), bytes))
 }
 
 /// Bytes of the digests in a segment.

@@ -207,7 +207,10 @@ fn no_session_that_ends_at_any_request_has_cost_more_than_the_guard_allows() {
                     .looked(situation.outside(), clearing, closing);
                 let outside = size.saturating_sub(10_000);
                 course.accounts.removed(pass.numbers.frees, outside);
-            } else if course.accounts.deserves_look() {
+            } else if course
+                .accounts
+                .deserves_look(situation.outside(), situation.at_least)
+            {
                 course
                     .accounts
                     .looked(situation.outside(), clearing, closing);

@@ -2,15 +2,21 @@
 //!
 //! The room for digests is shared out among all that may go before anything is
 //! decided, so that an offer says what clearing really frees: what is not taken
-//! leaves its room to a later pass.
+//! leaves its room to a later pass. Where the room is used up, what goes now has that
+//! of old stubs which the pass writes once more in any case.
 
-use super::Survey;
+use std::collections::HashSet;
+
+use super::{Close, Survey};
 use crate::engine::acts;
 use crate::engine::candidates::{Candidate, How, Reason};
-use crate::engine::digest::{Kind, Shown, Want, digest, share};
+use crate::engine::digest::{Kind, Shown, Size, Want, digest, share, without_digest};
+use crate::engine::overlay::Change;
 use crate::engine::pinned;
+use crate::engine::reduce::Replacement;
 use crate::engine::trim::{Cut, Keep};
 use crate::engine::weigh::pictures;
+use crate::wire::body;
 
 /// Requests within which a result may be needed again.
 const HORIZON: u32 = 30;
@@ -51,12 +57,10 @@ impl Survey<'_> {
         let size = self.settings.digest;
         let room = size.left(self.current);
         let results = self.candidates.iter().map(|candidate| self.want(candidate));
-        let inputs = self.candidates.iter().map(|candidate| Want {
-            bytes: self
-                .input_of(candidate)
-                .map_or(0, |input| size.in_stub(input.len())),
-            need: self.need(candidate),
-        });
+        let inputs = self
+            .candidates
+            .iter()
+            .map(|candidate| self.want_of_input(candidate));
         let wants: Vec<Want> = results.chain(inputs).collect();
         let mut results = share(&wants, room);
         let left = room.saturating_sub(results.iter().sum());
@@ -65,6 +69,88 @@ impl Survey<'_> {
             results,
             inputs,
             left,
+        }
+    }
+
+    /// Bytes of the digests of what is taken, results and inputs. Where they have
+    /// less than they want, old stubs that are written once more in any case give
+    /// theirs up, the oldest first, and half of all at the most.
+    pub(super) fn rooms_for(
+        &self,
+        take: &[usize],
+        close: Close<'_>,
+    ) -> (Vec<(usize, usize)>, Vec<Replacement>) {
+        let rooms: Vec<(usize, usize)> = take.iter().map(|at| self.digests.of(*at)).collect();
+        let taken = || take.iter().filter_map(|at| self.candidates.get(*at));
+        let wants: Vec<Want> = taken()
+            .map(|it| self.want(it))
+            .chain(taken().map(|it| self.want_of_input(it)))
+            .collect();
+        let wanted: usize = wants.iter().map(|want| want.bytes).sum();
+        let had: usize = rooms.iter().map(|(result, input)| result + input).sum();
+        let Some(missing) = wanted.checked_sub(had + 1) else {
+            return (rooms, Vec::new());
+        };
+        let (given, gained) = self.given_up(self.first_change(take, close), missing);
+        if given.is_empty() {
+            return (rooms, given);
+        }
+        let mut results = share(&wants, had + gained);
+        let inputs = results.split_off(take.len().min(results.len()));
+        (results.into_iter().zip(inputs).collect(), given)
+    }
+
+    /// The first message that changes when these are taken.
+    fn first_change(&self, take: &[usize], close: Close<'_>) -> usize {
+        let closed = match close {
+            Close::Nothing => None,
+            Close::Summary => self.settings.closing.as_ref(),
+            Close::Batch(batch) => Some(batch),
+        };
+        let closed = closed.map(|segment| segment.from as usize);
+        let taken = take.iter().filter_map(|at| self.candidates.get(*at));
+        let places = taken.map(|it| match self.input_of(it) {
+            Some(_) => it.used.0.min(it.result.0),
+            None => it.result.0,
+        });
+        places.chain(closed).min().unwrap_or(usize::MAX)
+    }
+
+    /// Stubs from a message on without their digests, and the bytes of these.
+    fn given_up(&self, from: usize, missing: usize) -> (Vec<Replacement>, usize) {
+        let mut given = Vec::new();
+        let mut gained = 0;
+        let stubs = self.current.edits.iter().filter_map(|edit| {
+            let place = (edit.message as usize, edit.block as usize);
+            let Change::Payload(with) = &edit.change else {
+                return None;
+            };
+            let stands = place.0 >= from && self.current.shows(place.0) && !edit.change.is_trim();
+            let (with, bytes) = without_digest(with).filter(|_| stands)?;
+            Some((place, with, bytes))
+        });
+        let stubs: Vec<_> = stubs.collect();
+        let held: usize = stubs.iter().map(|(_, _, bytes)| bytes).sum();
+        for (place, with, bytes) in stubs {
+            if gained >= missing || gained + bytes > held / 2 {
+                break;
+            }
+            gained += bytes;
+            given.push(Replacement {
+                place,
+                with,
+                spares: self.weights.of_length(bytes),
+                trims: false,
+            });
+        }
+        (given, gained)
+    }
+
+    fn want_of_input(&self, candidate: &Candidate) -> Want {
+        let input = self.input_of(candidate);
+        Want {
+            bytes: input.map_or(0, |input| self.settings.digest.in_stub(input.len())),
+            need: self.need(candidate),
         }
     }
 
@@ -99,6 +185,32 @@ impl Survey<'_> {
             bytes,
             need: self.need(candidate),
         }
+    }
+
+    /// The lines of results that the view goes on showing when these candidates
+    /// are gone, the newest first.
+    pub(super) fn stays_shown(&self, take: &[usize]) -> Shown {
+        if self.settings.digest == Size::default() || take.is_empty() {
+            return Shown::default();
+        }
+        let gone = take.iter().filter_map(|at| self.candidates.get(*at));
+        let gone: HashSet<_> = gone.map(|candidate| candidate.result).collect();
+        let stays = |place: &(usize, usize)| {
+            let changed = self.current.change_at(place.0, place.1).is_some();
+            self.current.shows(place.0) && !changed && !gone.contains(place)
+        };
+        let bytes = self.conversation.bytes();
+        let messages = (0..self.conversation.len()).rev();
+        let places = messages.flat_map(|at| {
+            let blocks = self.conversation.blocks(at).len();
+            (0..blocks).rev().map(move |index| (at, index))
+        });
+        let payloads = places.filter(stays).filter_map(|place| {
+            let block = self.conversation.block_at(place)?;
+            let result = block.kind == body::Kind::ToolResult;
+            Some(block.payload.filter(|_| result)?.of(bytes))
+        });
+        Shown::by(payloads)
     }
 
     /// What the result of a call is.

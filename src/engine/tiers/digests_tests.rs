@@ -138,6 +138,62 @@ fn an_offer_says_what_clearing_frees_with_digests() {
     });
 }
 
+/// A stub that has lost its digest.
+fn gave_up(change: &Change) -> Option<Change> {
+    match change {
+        Change::Payload(with) => without_digest(with).map(|(with, _)| Change::Payload(with)),
+        _ => None,
+    }
+}
+
+/// The same file is read and cleared again and again, with nothing to sum it up:
+/// what goes last has lines all the same, of what older stubs give up.
+#[test]
+fn old_stubs_behind_a_change_give_their_room_to_new_ones() {
+    let settings = settings(Size::USUAL);
+    let none = Overlay::default();
+    let messages = session(40, 200);
+    let few = with(&messages, &none, &settings, |survey| {
+        let take: Vec<usize> = (10..20).collect();
+        survey.draft(&take, Close::Nothing, Vec::new(), None, u64::MAX)
+    });
+    let few = few.unwrap().overlay;
+    let lines = |overlay: &Overlay| -> Vec<(u32, bool)> {
+        let has = |change: &Change| gave_up(change).is_some();
+        let edits = overlay.edits.iter();
+        edits.map(|e| (e.message, has(&e.change))).collect()
+    };
+    let before: Vec<u32> = lines(&few).iter().filter(|e| e.1).map(|e| e.0).collect();
+    assert!(before.len() >= 5, "{before:?}");
+    let all = with(&messages, &few, &settings, |survey| {
+        let offer = survey.offer(&[]);
+        // From in front of the old stubs on: they are written once more.
+        let take: Vec<usize> = (8..offer.items.len()).collect();
+        survey.draft(&take, Close::Nothing, Vec::new(), None, u64::MAX)
+    });
+    let draft = all.unwrap();
+    let after = lines(&draft.overlay);
+    let lost = before.iter().filter(|at| !after.contains(&(**at, true)));
+    let lost = lost.count();
+    assert!(
+        lost > 0 && lost <= before.len() / 2 + 1,
+        "{lost} {before:?}"
+    );
+    let newest = after.iter().filter(|e| e.0 > *before.last().unwrap());
+    assert!(newest.clone().any(|e| e.1), "{after:?}");
+    assert!(held_by_stubs(&draft.overlay) <= BOUND * TOKEN / 3);
+    // Behind them nothing changes what stands before.
+    let behind = with(&messages, &few, &settings, |survey| {
+        let last = survey.offer(&[]).items.len() - 1;
+        survey.draft(&[last], Close::Nothing, Vec::new(), None, u64::MAX)
+    });
+    let behind = behind.unwrap().overlay;
+    for edit in &few.edits {
+        let now = behind.change_at(edit.message as usize, edit.block as usize);
+        assert_eq!(now, Some(&edit.change));
+    }
+}
+
 /// Results come, passes clear them and hide the oldest: no view ever shows more
 /// than the bound, and what stands stays as it is.
 #[test]
@@ -156,11 +212,13 @@ fn the_bound_holds_over_a_thousand_requests() {
             survey.everything(target)
         });
         let Some(draft) = draft else { continue };
-        let next = draft.overlay;
+        let (first, next) = (draft.first, draft.overlay);
         for edit in &overlay.edits {
             let place = (edit.message as usize, edit.block as usize);
-            let same = next.change_at(place.0, place.1) == Some(&edit.change);
-            assert!(same || !next.shows(place.0), "{place:?}");
+            let now = next.change_at(place.0, place.1);
+            let same = now == Some(&edit.change);
+            let shorter = place.0 >= first && gave_up(&edit.change) == now.cloned();
+            assert!(same || shorter || !next.shows(place.0), "{place:?}");
         }
         overlay = next;
         let held = held_by_stubs(&overlay) + held_by_segments(overlay.segments.iter());

@@ -1,6 +1,6 @@
 //! What stands for a result, and for the input of a call, that a pass clears.
 
-use super::Survey;
+use super::{Close, Survey};
 use crate::engine::candidates::{Candidate, How, Reason};
 use crate::engine::digest::{Kind, Shown, digest, written};
 use crate::engine::ids::Reference;
@@ -22,12 +22,24 @@ impl Survey<'_> {
         ))
     }
 
-    pub(super) fn stub(
-        &self,
-        candidate: &Candidate,
-        room: usize,
-        shown: &mut Shown,
-    ) -> Option<Replacement> {
+    /// What stands for these candidates from now on, and for older ones that give
+    /// the room of their digests to them.
+    pub(super) fn stubs(&self, take: &[usize], close: Close<'_>) -> Vec<Replacement> {
+        let (rooms, given) = self.rooms_for(take, close);
+        let mut stubs = given;
+        let mut shown = self.stays_shown(take);
+        // The newest first: what it says need not be said again further up.
+        for (at, (result, input)) in take.iter().zip(rooms).rev() {
+            let Some(candidate) = self.candidates.get(*at) else {
+                continue;
+            };
+            stubs.extend(self.stub(candidate, result, &mut shown));
+            stubs.extend(self.input_stub(candidate, input, &mut shown));
+        }
+        stubs
+    }
+
+    fn stub(&self, candidate: &Candidate, room: usize, shown: &mut Shown) -> Option<Replacement> {
         let block = self.conversation.block_at(candidate.result)?;
         let payload = block.payload?.of(self.conversation.bytes());
         let beginning = if candidate.is_error {
@@ -56,7 +68,7 @@ impl Survey<'_> {
         })
     }
 
-    pub(super) fn input_stub(
+    fn input_stub(
         &self,
         candidate: &Candidate,
         room: usize,
