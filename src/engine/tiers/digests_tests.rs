@@ -184,8 +184,8 @@ fn old_stubs_behind_a_change_give_their_room_to_new_ones() {
     assert!(held_by_stubs(&draft.overlay) <= BOUND * TOKEN / 3);
     // Behind them nothing changes what stands before.
     let behind = with(&messages, &few, &settings, |survey| {
-        let last = survey.offer(&[]).items.len() - 1;
-        survey.draft(&[last], Close::Nothing, Vec::new(), None, u64::MAX)
+        let newest = survey.offer(&[]).items.len() - 1;
+        survey.draft(&[newest], Close::Nothing, Vec::new(), None, u64::MAX)
     });
     let behind = behind.unwrap().overlay;
     for edit in &few.edits {
