@@ -14,6 +14,9 @@ use crate::process::Processes;
 use crate::proxies::{Kind, Proxy};
 use crate::session::Template;
 
+/// A first request of more bytes than this is large.
+const LARGE: usize = 4_000_000;
+
 /// What requests are like.
 #[derive(Debug, Clone, Copy)]
 pub enum Start {
@@ -46,7 +49,7 @@ pub struct Case {
 const fn grow(size: usize, growth: usize, connections: usize, sessions: usize) -> Case {
     // Long histories take long to begin with, and hardly change by a few messages;
     // several rounds tell more than long sessions.
-    let requests = match (size > 4_000_000, connections) {
+    let requests = match (size > LARGE, connections) {
         (false, _) => 40,
         (true, 1) => 20,
         (true, _) => 10,
@@ -121,6 +124,10 @@ impl Case {
             ),
             Start::Unknown => format!("unknown histories of {size}, {connections}"),
         }
+    }
+
+    fn is_large(&self) -> bool {
+        self.size > LARGE
     }
 
     fn part(&self) -> Part {
@@ -252,7 +259,7 @@ impl Row {
         if case.part() == Part::Grown {
             load.send(bodies, Part::First, passes);
         }
-        proxy.wait_until_idle();
+        proxy.wait_until_idle(case.is_large());
         let processes = proxy.processes.as_ref();
         if let Some(processes) = processes {
             processes.reset_peak();
@@ -260,7 +267,7 @@ impl Row {
         let used = || processes.map_or((0.0, 0), |it| (it.cpu(), it.written()));
         let before = used();
         let mut seen = load.send(bodies, case.part(), passes);
-        self.busy_after = self.busy_after.max(proxy.wait_until_idle());
+        self.busy_after = self.busy_after.max(proxy.wait_until_idle(case.is_large()));
         let after = used();
         let (peak, resident) = processes.map_or((0, 0), Processes::memory);
         let count = seen.first_byte.len();

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The kernel counts the processor time of a process in hundredths of a second.
@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Seconds that an idle process may use between two looks: timers, clocks.
 const IDLE: f64 = 0.000_2;
 /// A process that is busy for longer after the last answer is not waited for.
-const LIMIT: Duration = Duration::from_secs(20);
+pub const LIMIT: Duration = Duration::from_secs(20);
 
 /// The processes of one proxy: the one that was started, and its children.
 pub struct Processes {
@@ -47,7 +47,7 @@ impl Processes {
     pub fn cpu(&self) -> f64 {
         let ids = self.ids();
         let ticks = ids.iter().filter_map(|id| {
-            let fields = stat(*id)?;
+            let fields = fields(Path::new(&format!("/proc/{id}/stat")))?;
             Some(fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?)
         });
         let ticks = ticks.sum::<f64>() / TICKS_PER_SECOND;
@@ -74,12 +74,25 @@ impl Processes {
         while begun.elapsed() < LIMIT.min(busy + quiet) {
             std::thread::sleep(LOOK);
             let now = self.cpu();
-            if now - last > IDLE {
+            if now - last > IDLE || self.is_held_up() {
                 busy = begun.elapsed();
             }
             last = now;
         }
         busy
+    }
+
+    /// Whether a thread waits for a processor or for the disk: it uses no time, and
+    /// is not idle.
+    fn is_held_up(&self) -> bool {
+        let is_held_up = |id: &u32| {
+            let tasks = std::fs::read_dir(format!("/proc/{id}/task"));
+            tasks.into_iter().flatten().flatten().any(|task| {
+                let state = fields(&task.path().join("stat"));
+                state.is_some_and(|fields| matches!(fields[0].as_str(), "R" | "D"))
+            })
+        };
+        self.ids().iter().any(is_held_up)
     }
 
     /// Lets the peak of resident memory begin anew.
@@ -107,9 +120,9 @@ impl Processes {
     }
 }
 
-/// The fields of `stat` behind the name, which may hold anything: the state first.
-fn stat(id: u32) -> Option<Vec<String>> {
-    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+/// The fields of a `stat` behind the name, which may hold anything: the state first.
+fn fields(file: &Path) -> Option<Vec<String>> {
+    let text = std::fs::read_to_string(file).ok()?;
     let fields = text.rsplit(')').next()?.split_whitespace();
     Some(fields.map(str::to_owned).collect())
 }

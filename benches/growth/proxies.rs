@@ -14,6 +14,9 @@ use crate::session::MODEL;
 /// How long Longhaul must be quiet to count as idle: it gathers what it writes
 /// for up to a twentieth of a second, and is given several times that.
 const QUIET: Duration = Duration::from_millis(300);
+/// The same where there is so much to write that the store may not take it at once:
+/// then Longhaul pauses for a second.
+const QUIET_LARGE: Duration = Duration::from_millis(1_300);
 /// The same of those that do nothing after an answer.
 const QUIET_RELAY: Duration = Duration::from_millis(60);
 
@@ -88,8 +91,9 @@ impl Kind {
         matches!(self, Self::Longhaul { setting, .. } if *setting == Setting::Passes)
     }
 
-    fn quiet(&self) -> Duration {
+    fn quiet(&self, is_large: bool) -> Duration {
         match self {
+            Self::Longhaul { .. } if is_large => QUIET_LARGE,
             Self::Longhaul { .. } => QUIET,
             _ => QUIET_RELAY,
         }
@@ -142,11 +146,12 @@ impl Proxy {
         })
     }
 
-    /// Waits until it has nothing more to do; gives how long that took.
-    pub fn wait_until_idle(&self) -> Duration {
+    /// Waits until it has nothing more to do; gives how long that took. `is_large`:
+    /// the bodies were.
+    pub fn wait_until_idle(&self, is_large: bool) -> Duration {
         let processes = self.processes.as_ref();
         processes.map_or(Duration::ZERO, |processes| {
-            processes.wait_until_idle(self.kind.quiet())
+            processes.wait_until_idle(self.kind.quiet(is_large))
         })
     }
 }

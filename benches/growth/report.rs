@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::measure::{Case, Ratio, Row, Start};
+use crate::process::LIMIT;
 use crate::proxies::Kind;
 
 /// What proxies are compared by.
@@ -20,7 +21,7 @@ of each session is sent before the clock runs; with \"unknown\" it is what is me
 - first byte: from the first byte sent to the first byte of the answer, so it includes
   sending the body. req/s: whole exchanges, answers of 24 events read to their end.
 - CPU: user and system time of all threads of the proxy for a request, with what it
-  does after the answer; the load and the upstream are not in it. They share the cores
+  does after the answer, for up to 20 s; the load and the upstream are not in it. They share the cores
   with the proxy, which is in the times: see \"direct\".
 - peak: highest resident memory during the timed requests. idle: after the last round.
 - Longhaul's settings: off is policy.mode = \"off\"; default has no pass due; passes
@@ -78,6 +79,13 @@ pub fn print(case: &Case, rows: &[Row]) {
         }
         println!("| {} |", cells.join(" | "));
     }
+    for row in rows.iter().filter(|row| is_unfinished(row)) {
+        println!(
+            "\n{} was still busy {} s after the last answer: its CPU is not all of it.",
+            row.kind.name(),
+            LIMIT.as_secs()
+        );
+    }
     for row in rows.iter().filter(|row| row.passes > 0) {
         let count = row.first_bytes.len();
         println!(
@@ -86,6 +94,11 @@ pub fn print(case: &Case, rows: &[Row]) {
             row.passes
         );
     }
+}
+
+/// Whether work was left after an answer that was not waited for.
+fn is_unfinished(row: &Row) -> bool {
+    row.busy_after + Duration::from_secs(1) > LIMIT
 }
 
 /// Writes the JSON.
@@ -141,7 +154,7 @@ fn proxy(rows: &[Row], row: &Row) -> Value {
         "requests_per_second": row.median(|round| round.rate),
         "cpu_ms": row.median(|round| round.cpu) * 1e3,
         "peak_bytes": row.peak, "resident_bytes": row.resident,
-        "written_bytes": row.written, "busy_after_ms": row.busy_after.as_secs_f64() * 1e3,
+        "written_bytes": row.written, "unfinished": is_unfinished(row), "busy_after_ms": row.busy_after.as_secs_f64() * 1e3,
         "to_nginx": ratios(find(rows, &Kind::Nginx)),
         "to_relay": ratios(find(rows, &Kind::Relay)),
         "to_first_build": ratios(first_build(rows, row)),
