@@ -129,7 +129,7 @@ impl Arguments {
     }
 
     fn duration(&self) -> Duration {
-        let usual = if self.quick { 75 } else { 540 };
+        let usual = if self.quick { 65 } else { 540 };
         Duration::from_secs(self.seconds.unwrap_or(usual))
     }
 

@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Seconds that an idle process may use between two looks: timers, clocks.
 const IDLE: f64 = 0.000_2;
 /// A process that is busy for longer after the last answer is not waited for.
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub const LIMIT: Duration = Duration::from_secs(10);
 
 /// The processes of one proxy: the one that was started, and its children.
 pub struct Processes {

@@ -21,7 +21,7 @@ of each session is sent before the clock runs; with \"unknown\" it is what is me
 - first byte: from the first byte sent to the first byte of the answer, so it includes
   sending the body. req/s: whole exchanges, answers of 24 events read to their end.
 - CPU: user and system time of all threads of the proxy for a request, with what it
-  does after the answer, for up to 20 s; the load and the upstream are not in it. They share the cores
+  does after the answer, for up to 10 s; the load and the upstream are not in it. They share the cores
   with the proxy, which is in the times: see \"direct\".
 - peak: highest resident memory during the timed requests. idle: after the last round.
 - Longhaul's settings: off is policy.mode = \"off\"; default has no pass due; passes
