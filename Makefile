@@ -1,7 +1,7 @@
 # One command for each thing a person wants to know.
 #
 #   make test    does it work?      everything, on a fresh machine
-#   make bench   is it fast?        against a floor, and beside nginx: one run, one table
+#   make bench   is it fast?        against a floor, and beside nginx and a bare relay
 #   make prove   does it hold up?   the long suites; results in tests/RESULTS.md
 
 .PHONY: test test-recordings check bench prove
@@ -32,7 +32,7 @@ check:
 
 bench:
 	command -v nginx > /dev/null || (apt-get update -q && apt-get install -q -y nginx-light)
-	benches/all
+	benches/all $(BENCH)
 
 prove:
 	tests/prove

@@ -13,14 +13,13 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it in `folder`, if it is installed. Bodies stay in memory; with
-    /// `streaming` they are passed on while they arrive instead.
-    pub fn start(folder: &Path, upstream: SocketAddr, streaming: bool) -> Option<Self> {
+    /// Starts it in `folder`, if it is installed. It takes a body in whole, in
+    /// memory, before it passes it on, as it does by default and Longhaul must.
+    pub fn start(folder: &Path, upstream: SocketAddr) -> Option<Self> {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
         let here = folder.display();
-        let buffering = if streaming { "off" } else { "on" };
         let text = format!(
             "daemon off; worker_processes auto; pid {here}/nginx.pid; error_log {here}/error.log;
              events {{ worker_connections 1024; }}
@@ -34,7 +33,7 @@ impl Nginx {
                  listen {address};
                  location / {{
                    proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection \"\";
-                   proxy_buffering off; proxy_request_buffering {buffering};
+                   proxy_buffering off; proxy_request_buffering on;
                  }}
                }}
              }}"
@@ -46,13 +45,19 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
+        let started = Self { child, address };
         for _ in 0..100 {
             if TcpStream::connect(address).is_ok() {
-                return Some(Self { child, address });
+                return Some(started);
             }
             std::thread::sleep(Duration::from_millis(50));
         }
         None
+    }
+
+    /// The id of its master process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 }
 
