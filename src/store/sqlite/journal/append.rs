@@ -19,8 +19,10 @@ use crate::store::sqlite::rows::number;
 use crate::store::sqlite::write::BEGIN;
 use crate::store::{Moment, StoreError};
 
-/// Which of some entries are there already, and the number given last.
-const THERE: &str = "SELECT (SELECT group_concat(q.key) FROM json_each(?2) q JOIN entries e \
+/// Which of some entries are there already, and the number given last. The order of
+/// the join is fixed: the other way round, every entry of the branch would be held
+/// against every one that is asked for.
+const THERE: &str = "SELECT (SELECT group_concat(q.key) FROM json_each(?2) q CROSS JOIN entries e \
         ON e.branch = ?1 AND e.message = q.value ->> 0 AND e.block = q.value ->> 1 \
         AND e.kind = q.value ->> 2 AND e.part = q.value ->> 3), \
     coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0)";
