@@ -19,15 +19,15 @@
 //! has left behind. They are written only where they are missing. To make them
 //! anew, remove that folder first.
 
-//mod admin;
+mod admin;
 mod faults;
-//mod metrics;
+mod metrics;
 mod passes;
 mod pins;
 mod record;
 mod replicas;
-//mod rows;
+mod rows;
 mod stage;
-//mod stored;
-//mod texts;
+mod stored;
+mod texts;
 //mod vectors;

@@ -128,6 +128,7 @@ fn usual(name: &str, value: &str) -> String {
     match name {
         "content-length" => "<length>".to_owned(),
         "date" => "<date>".to_owned(),
+        _ if name.ends_with("-reset") => "<date>".to_owned(),
         "request-id" | "x-longhaul-request" => "<id>".to_owned(),
         _ => normal(value),
     }

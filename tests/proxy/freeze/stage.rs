@@ -4,6 +4,7 @@
 //! set off (a summary, a write to the store) has happened. So every run is the
 //! same, however busy the machine is.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul::clock::{Clock, Moment};
@@ -19,51 +20,53 @@ use crate::views::agent::Agent;
 const HEADERS: &str =
     "x-api-key: k\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\n";
 
+/// When a stage begins, in milliseconds since 1970.
+pub const BEGINNING: u64 = 1_800_000_000_000;
+
 /// The simulated API and the proxies before it.
 pub struct Stage {
     pub clock: Clock,
     pub upstream: Simulated,
     pub proxies: Vec<Proxy>,
-    pub folder: tempfile::TempDir,
+    folder: PathBuf,
     file: String,
     /// Entries of the ledger that were recorded.
     seen: usize,
+    temporary: Option<tempfile::TempDir>,
 }
 
 impl Stage {
-    /// One proxy.
+    /// One proxy, with a folder of its own.
     pub fn start(options: Options, file: &str) -> Self {
-        Self::with_replicas(1, options, file, tempfile::tempdir().unwrap())
+        let folder = tempfile::tempdir().unwrap();
+        let mut stage = Self::at(1, options, file, folder.path(), BEGINNING);
+        stage.temporary = Some(folder);
+        stage
     }
 
-    /// Several that share what is in a folder, or the database that the file names.
-    pub fn with_replicas(
-        count: usize,
-        options: Options,
-        file: &str,
-        folder: tempfile::TempDir,
-    ) -> Self {
-        let clock = Clock::frozen(Moment::at_millis(1_800_000_000_000));
-        let clocks = clock.clone();
+    /// Several proxies that share a folder, or the database that the file names.
+    pub fn at(count: usize, options: Options, file: &str, folder: &Path, now: u64) -> Self {
+        let clock = Clock::frozen(Moment::at_millis(now));
         let upstream = Simulated::start(Options {
-            clock: clocks,
+            clock: clock.clone(),
             ..options
         });
         let mut stage = Self {
             clock,
             upstream,
             proxies: Vec::new(),
-            folder,
+            folder: folder.to_owned(),
             file: file.to_owned(),
             seen: 0,
+            temporary: None,
         };
         stage.proxies = (0..count).map(|_| stage.proxy()).collect();
         stage
     }
 
     fn proxy(&self) -> Proxy {
-        let (url, folder) = (self.upstream.sim.url(), self.folder.path());
-        Proxy::keeping_time(&url, &self.file, folder, self.clock.clone())
+        let url = self.upstream.sim.url();
+        Proxy::keeping_time(&url, &self.file, &self.folder, self.clock.clone())
     }
 
     /// All proxies end and start again.
@@ -118,6 +121,14 @@ impl Stage {
         answer
     }
 
+    /// Sends something of no importance, which is not recorded.
+    pub fn send_unrecorded(&mut self, at: usize, agent: &Agent) {
+        let mut client = Client::connect(self.proxies[at].address);
+        client.post("/v1/messages", HEADERS, &agent.body()).answer();
+        self.settle();
+        self.seen = self.upstream.sim.ledger().entries.len();
+    }
+
     /// Waits until nothing goes on, and records what upstream and client got.
     fn note(&mut self, record: &mut Record, answer: &Answer) {
         self.settle();
@@ -147,13 +158,6 @@ impl Stage {
             self.upstream.sim.drop_replies();
         }
         answer
-    }
-
-    /// What an agent is told by a GET, without a record.
-    pub fn get(&self, at: usize, path: &str) -> Answer {
-        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        let mut client = Client::connect(self.proxies[at].address);
-        client.send(request).answer()
     }
 }
 

@@ -1,0 +1,161 @@
+//! Where a store is, and everything that is in it, as lines of a pinned file.
+//!
+//! What goes into a hash under a name of ours (prefix hashes, blobs, segments,
+//! references, branches, hints, tenants, breakers, tool calls) is a key or a value
+//! of some row, so these lines pin the hashes too.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul::store::copy::{Column, Row, TABLES, Table, Value};
+use longhaul::store::{Store, postgres, sqlite};
+use tokio::runtime::Runtime;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Notes whose keys contain the address of upstream, whose port differs each time.
+const BY_ADDRESS: [&str; 3] = ["window_of:", "accepted:", "no_native:"];
+/// The longest text that is written out.
+const SHORT: usize = 200;
+
+/// Where a store is.
+pub enum Place {
+    /// Files in a folder.
+    Folder(tempfile::TempDir),
+    /// A database, by its URL, and a folder for the rest.
+    Database(String, tempfile::TempDir),
+}
+
+impl Place {
+    /// Files in a folder of their own.
+    pub fn files() -> Self {
+        Self::Folder(tempfile::tempdir().unwrap())
+    }
+
+    /// A database.
+    pub fn database(url: String) -> Self {
+        Self::Database(url, tempfile::tempdir().unwrap())
+    }
+
+    /// What a configuration says to use it.
+    pub fn setting(&self) -> String {
+        match self {
+            Self::Folder(_) => String::new(),
+            Self::Database(url, _) => format!("store.url = {url:?}\n"),
+        }
+    }
+
+    /// The folder of a proxy that uses it.
+    pub fn folder(&self) -> &Path {
+        let (Self::Folder(folder) | Self::Database(_, folder)) = self;
+        folder.path()
+    }
+
+    /// The folder of its files, where it has any.
+    pub fn data(&self) -> PathBuf {
+        self.folder().join(".local/share/longhaul")
+    }
+
+    /// Opens it beside the proxies that use it.
+    pub fn open(&self) -> Reader {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let store = runtime.block_on(async {
+            match self {
+                Self::Folder(_) => sqlite::open(&self.data(), PATIENCE).await.store,
+                Self::Database(url, _) => postgres::open(url, 2, PATIENCE).await.unwrap().store,
+            }
+        });
+        Reader { runtime, store }
+    }
+}
+
+/// A store that is looked at.
+pub struct Reader {
+    runtime: Runtime,
+    store: Arc<dyn Store>,
+}
+
+impl Reader {
+    /// How many marks a model has.
+    pub fn marks_of(&self, model: &str) -> usize {
+        let named = |row: &&Row| row.values[1] == Value::Bytes(model.as_bytes().to_vec());
+        self.all(&TABLES[1]).iter().filter(named).count()
+    }
+
+    /// Everything, a line a row.
+    pub fn lines(&self) -> String {
+        let mut text = String::from("# a line a row; long values by length and BLAKE3\n");
+        for table in &TABLES {
+            text.push_str(&format!("\n## {}\n# {}\n", table.name, table.names().join(" ")));
+            let rows = self.all(table);
+            let mut lines: Vec<String> = rows.iter().map(|row| line(table, row)).collect();
+            if table.name == "learned" {
+                // Their order is that of what is not shown.
+                lines.sort();
+            }
+            lines.push(String::new());
+            text.push_str(&lines.join("\n"));
+        }
+        text
+    }
+
+    /// All rows of a table.
+    fn all(&self, table: &'static Table) -> Vec<Row> {
+        let tables = self.store.tables().unwrap();
+        let mut rows: Vec<Row> = Vec::new();
+        loop {
+            let behind = rows.last().map(|row| table.place(row));
+            let more = tables.rows(table, behind.as_deref());
+            let more = self.runtime.block_on(more).unwrap();
+            let complete = more.len() < table.at_once as usize;
+            rows.extend(more);
+            if complete {
+                return rows;
+            }
+        }
+    }
+
+    /// Copies everything to another store.
+    pub fn copy_to(&self, other: &Self) {
+        let copied = longhaul::store::copy::copy(&*self.store, "here", &*other.store, |_| {});
+        self.runtime.block_on(copied).unwrap();
+    }
+}
+
+fn line(table: &Table, row: &Row) -> String {
+    let columns = table.columns.iter().zip(&row.values);
+    let shown: Vec<String> = columns.map(|((_, kind), value)| shown(*kind, value)).collect();
+    let words = row.words.join(" ");
+    let words = if words.is_empty() { String::new() } else { format!(" {}", hashed(words.as_bytes())) };
+    format!("{}{words}", shown.join(" "))
+}
+
+fn shown(kind: Column, value: &Value) -> String {
+    match (kind, value) {
+        (_, Value::Null) => "-".to_owned(),
+        (_, Value::Number(number)) => number.to_string(),
+        (Column::Text | Column::Name, Value::Bytes(text)) => words(&String::from_utf8_lossy(text)),
+        (_, Value::Bytes(bytes)) if bytes.len() <= 32 => hex(bytes),
+        (_, Value::Bytes(bytes)) => hashed(bytes),
+    }
+}
+
+fn words(text: &str) -> String {
+    if let Some(kind) = BY_ADDRESS.iter().find(|kind| text.starts_with(**kind)) {
+        return format!("{kind}<digest>");
+    }
+    if text.len() > SHORT {
+        return hashed(text.as_bytes());
+    }
+    format!("{text:?}")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn hashed(bytes: &[u8]) -> String {
+    format!("({} {})", bytes.len(), &blake3::hash(bytes).to_hex()[..32])
+}
