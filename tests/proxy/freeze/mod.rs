@@ -21,6 +21,8 @@
 
 mod admin;
 mod faults;
+mod forms;
+mod hashes;
 mod metrics;
 mod passes;
 mod pins;
@@ -30,4 +32,3 @@ mod rows;
 mod stage;
 mod stored;
 mod texts;
-//mod vectors;

@@ -66,11 +66,25 @@ fn recorded_sessions(record: &mut Record) {
         (BOUND, &port, &[][..], 16_000, "mode = \"native\""),
         (FREE, &port, &[][..], 12_000, "mode = \"model\""),
         (FREE, &port, &tools[..], 16_000, "mode = \"fork\""),
-        (FREE, &service, &tools[..], 7_000, "mode = \"auto\"\n[policy]\naim = \"thrifty\""),
-        (BOUND, &service, &[][..], 7_000, "mode = \"auto\"\n[policy]\naim = \"balanced\""),
+        (
+            FREE,
+            &service,
+            &tools[..],
+            7_000,
+            "mode = \"auto\"\n[policy]\naim = \"thrifty\"",
+        ),
+        (
+            BOUND,
+            &service,
+            &[][..],
+            7_000,
+            "mode = \"auto\"\n[policy]\naim = \"balanced\"",
+        ),
     ];
     for (number, (model, messages, tools, budget, more)) in scenes.into_iter().enumerate() {
-        record.scene(&format!("recording {number} on {model}, {budget} tokens, {more:?}"));
+        record.scene(&format!(
+            "recording {number} on {model}, {budget} tokens, {more:?}"
+        ));
         let file = format!("[window]\nbudget = {budget}\n[summarizer]\n{more}\n");
         let mut stage = Stage::start(Options::default(), &file);
         let mut agent = agent(model, messages, tools);
@@ -82,7 +96,9 @@ fn recorded_sessions(record: &mut Record) {
 /// A turn of words.
 pub fn talk(record: &mut Record, stage: &mut Stage, agent: &mut Agent, words: usize) {
     let number = agent.history.len();
-    agent.user(&format!("Please do step {number} of src/part_{number}.rs now."));
+    agent.user(&format!(
+        "Please do step {number} of src/part_{number}.rs now."
+    ));
     let reply = format!("Answer {number}: I decided on plan {number}. ");
     let reply = reply + &"It is the better one because of what was found. ".repeat(words / 9);
     stage.ask(record, 0, agent, Reply::text(reply), "");

@@ -79,7 +79,8 @@ fn keep(name: &str, actual: &str, bodies: &[Body]) -> PathBuf {
 
 /// The first lines that differ, with the last heading before them.
 fn differences(pinned: &str, actual: &str) -> String {
-    let (before, now): (Vec<&str>, Vec<&str>) = (pinned.lines().collect(), actual.lines().collect());
+    let (before, now): (Vec<&str>, Vec<&str>) =
+        (pinned.lines().collect(), actual.lines().collect());
     let mut said = Vec::new();
     let mut heading = "";
     for at in 0..before.len().max(now.len()) {

@@ -26,9 +26,7 @@ impl Record {
             name: name.to_owned(),
             scene: 0,
             step: 0,
-            lines: vec![
-                "# step who what bytes BLAKE3 headers; see tests/proxy/freeze".to_owned(),
-            ],
+            lines: vec!["# step who what bytes BLAKE3 headers; see tests/proxy/freeze".to_owned()],
             sets: Vec::new(),
             bodies: Vec::new(),
         }
@@ -67,15 +65,23 @@ impl Record {
         let all = answer.headers.iter();
         let all = all.map(|(name, value)| (name.to_lowercase(), text(value)));
         let (ours, theirs): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_told(name));
-        let set = self.set(theirs.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let set = self.set(
+            theirs
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.clone())),
+        );
         let told = ours.iter().map(|(name, value)| format!(" {name}={value}"));
         let cut = if answer.complete { "" } else { " (cut off)" };
         let what = format!("{}{cut}{}", answer.status(), told.collect::<String>());
-        let id = answer.header("x-longhaul-request").unwrap_or("\0").to_owned();
+        let id = answer
+            .header("x-longhaul-request")
+            .unwrap_or("\0")
+            .to_owned();
         let body = normal(&text(&answer.body).replace(&id, "<id>"));
         self.line("answer", &what, body.as_bytes(), &set);
         if answer.status() != 200 {
-            self.lines.push(format!("    {}", body.replace('\n', "\n    ")));
+            self.lines
+                .push(format!("    {}", body.replace('\n', "\n    ")));
         }
     }
 
@@ -87,8 +93,12 @@ impl Record {
     fn line(&mut self, who: &str, what: &str, body: &[u8], set: &str) {
         let hash = blake3::hash(body).to_hex();
         let line = format!("{} {who} {what} {} {}", self.step, body.len(), &hash[..32]);
-        self.lines.push(format!("{line} {set}").trim_end().to_owned());
-        let same = |name: &&Body| name.0.starts_with(&format!("{}-{}-{who}", self.scene, self.step));
+        self.lines
+            .push(format!("{line} {set}").trim_end().to_owned());
+        let same = |name: &&Body| {
+            name.0
+                .starts_with(&format!("{}-{}-{who}", self.scene, self.step))
+        };
         let number = self.bodies.iter().filter(same).count() + 1;
         let name = format!("{}-{}-{who}-{number}.txt", self.scene, self.step);
         self.bodies.push((name, body.to_vec()));
@@ -113,7 +123,11 @@ impl Record {
         let sets = self.sets.iter().enumerate();
         let sets = sets.map(|(at, set)| format!("h{}\n{set}", at + 1));
         let sets: Vec<String> = sets.collect();
-        let text = format!("{}\n\n## headers\n{}\n", self.lines.join("\n"), sets.join("\n"));
+        let text = format!(
+            "{}\n\n## headers\n{}\n",
+            self.lines.join("\n"),
+            sets.join("\n")
+        );
         pins::check_with(&self.name, &text, &self.bodies);
     }
 }

@@ -86,7 +86,7 @@ impl Replicas {
         let mut agent = Agent::new(model);
         agent.headers = "x-claude-code-session-id: one\r\n".to_owned();
         agent.user("Build it. Never touch files under legacy/.");
-        for turn in 0..16 {
+        for turn in 0..13 {
             let path = format!("src/part_{turn}.rs");
             let reply = Reply::call("Read", &json!({"file_path": path}));
             let reply = reply.after_thinking("I think of it. ");
@@ -96,12 +96,12 @@ impl Replicas {
             let at = (turn + turn / 4) % 2;
             let wish = if turn == 6 { NOW } else { "" };
             let answer = self.ask(record, at, &mut agent, Reply::text(words), wish);
-            if turn == 9 {
+            if turn == 8 {
                 // One replica is told, whichever gets the next request.
                 let noted = order(&self.stage.proxies[at], &session(&answer), HERE, "");
                 record.note(&format!("ordered at {at}: {}", noted.status()));
             }
-            if turn == 11 {
+            if turn == 10 {
                 self.stage.restart();
             }
             agent.user(&format!("Go on with step {turn}."));

@@ -4,12 +4,14 @@
 //! references, branches, hints, tenants, breakers, tool calls) is a key or a value
 //! of some row, so these lines pin the hashes too.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul::store::copy::{Column, Row, TABLES, Table, Value};
-use longhaul::store::{Store, postgres, sqlite};
+use longhaul::store::journal::{Archive, Trace};
+use longhaul::store::{Moment, Store, postgres, sqlite};
 use tokio::runtime::Runtime;
 
 /// How long anything may take.
@@ -84,21 +86,35 @@ impl Reader {
         self.all(&TABLES[1]).iter().filter(named).count()
     }
 
-    /// Everything, a line a row.
+    /// Everything, a line a row. The journal is written by threads without haste, so
+    /// neither a row's number nor the moment is shown: a branch is called by its id.
     pub fn lines(&self) -> String {
+        let branches = self.branches();
         let mut text = String::from("# a line a row; long values by length and BLAKE3\n");
         for table in &TABLES {
-            text.push_str(&format!("\n## {}\n# {}\n", table.name, table.names().join(" ")));
+            let names: Vec<&str> = table.names();
+            text.push_str(&format!("\n## {}\n# {}\n", table.name, names.join(" ")));
             let rows = self.all(table);
-            let mut lines: Vec<String> = rows.iter().map(|row| line(table, row)).collect();
-            if table.name == "learned" {
-                // Their order is that of what is not shown.
-                lines.sort();
-            }
+            let rows = rows.iter().map(|row| line(table, row, &branches));
+            let mut lines: Vec<String> = rows.collect();
+            lines.sort();
             lines.push(String::new());
             text.push_str(&lines.join("\n"));
         }
         text
+    }
+
+    /// The ids of branches, by their numbers.
+    fn branches(&self) -> BTreeMap<i64, String> {
+        let table = TABLES.iter().find(|table| table.name == "branches");
+        let rows = self.all(table.unwrap());
+        let named = rows
+            .iter()
+            .map(|row| match (&row.values[0], &row.values[1]) {
+                (Value::Number(number), Value::Bytes(id)) => (*number, hex(id)),
+                other => panic!("{other:?}"),
+            });
+        named.collect()
     }
 
     /// All rows of a table.
@@ -117,6 +133,12 @@ impl Reader {
         }
     }
 
+    /// Puts something away.
+    pub fn archive(&self, trace: &Trace, archive: &Archive, now: Moment) {
+        let put = self.store.journal().archive(trace, archive, now);
+        self.runtime.block_on(put).unwrap();
+    }
+
     /// Copies everything to another store.
     pub fn copy_to(&self, other: &Self) {
         let copied = longhaul::store::copy::copy(&*self.store, "here", &*other.store, |_| {});
@@ -124,12 +146,21 @@ impl Reader {
     }
 }
 
-fn line(table: &Table, row: &Row) -> String {
+fn line(table: &Table, row: &Row, branches: &BTreeMap<i64, String>) -> String {
     let columns = table.columns.iter().zip(&row.values);
-    let shown: Vec<String> = columns.map(|((_, kind), value)| shown(*kind, value)).collect();
-    let words = row.words.join(" ");
-    let words = if words.is_empty() { String::new() } else { format!(" {}", hashed(words.as_bytes())) };
-    format!("{}{words}", shown.join(" "))
+    let shown = columns.map(|((name, kind), value)| match (*name, value) {
+        ("number" | "at", _) => "*".to_owned(),
+        ("branch" | "parent", Value::Number(number)) => branches[number].clone(),
+        _ => shown(*kind, value),
+    });
+    let mut line = shown.collect::<Vec<String>>().join(" ");
+    if !row.words.is_empty() {
+        // Each kind of store has them in an order of its own.
+        let mut words = row.words.clone();
+        words.sort();
+        line.push_str(&format!(" {}", hashed(words.join(" ").as_bytes())));
+    }
+    line
 }
 
 fn shown(kind: Column, value: &Value) -> String {

@@ -15,8 +15,7 @@ use crate::journal::stock::house;
 fn tools_introduce_themselves_as_they_did() {
     let house = house();
     let client = json!({"name": "test", "version": "1"});
-    let params =
-        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
     let begun = house.rpc("", "initialize", &params);
     let listed = house.rpc("", "tools/list", &json!({}));
     let told = json!({"initialize": begun["result"], "tools/list": listed["result"]});
@@ -31,7 +30,10 @@ fn tools_answer_as_they_did() {
     let wrong = format!("lh-{}", "0".repeat(20));
     let calls = [
         ("recall", json!({"ref": span, "query": "QUUX_RETRY_BUDGET"})),
-        ("recall", json!({"ref": span, "query": "token bucket", "limit": 2})),
+        (
+            "recall",
+            json!({"ref": span, "query": "token bucket", "limit": 2}),
+        ),
         ("recall", json!({"ref": span, "query": "zebra"})),
         ("recall", json!({"ref": wrong, "query": "scheduler"})),
         ("recall", json!({"ref": span})),
@@ -41,7 +43,10 @@ fn tools_answer_as_they_did() {
         ("expand", json!({"ref": span})),
         ("expand", json!({"ref": "nonsense"})),
         ("session_status", json!({"ref": span})),
-        ("compact_now", json!({"ref": span, "instructions": "Keep names."})),
+        (
+            "compact_now",
+            json!({"ref": span, "instructions": "Keep names."}),
+        ),
         ("compact_now", json!({"ref": wrong})),
         ("nonsense", json!({})),
     ];
@@ -91,7 +96,10 @@ fn summaries_are_asked_for_in_the_same_words() {
         ("configured", wishes("Mind the colours.", false, None)),
         ("replaced", wishes("Only the colours.", true, None)),
         ("this request", wishes("", false, Some("Keep names."))),
-        ("both", wishes("Mind the colours.", false, Some("Keep names."))),
+        (
+            "both",
+            wishes("Mind the colours.", false, Some("Keep names.")),
+        ),
     ];
     let second = problems.iter().map(|problem| {
         let refused = Some(problem);
@@ -105,14 +113,20 @@ fn summaries_are_asked_for_in_the_same_words() {
                 messages_after,
                 next,
             };
-            add(&format!("{what}: fork, {messages_after} after"), &ask.fork(&end));
+            add(
+                &format!("{what}: fork, {messages_after} after"),
+                &ask.fork(&end),
+            );
         }
         add(&format!("{what}: system"), &ask.system());
         add(&format!("{what}: native"), &ask.native());
         add(&format!("{what}: merge"), &ask.merge());
     }
     add("around", &around("[1] user\n Hello.", ""));
-    add("around, with an earlier one", &around("[1] user\n Hello.", "Said before."));
+    add(
+        "around, with an earlier one",
+        &around("[1] user\n Hello.", "Said before."),
+    );
     let narrative = Narrative {
         session_intent: "Build it.".to_owned(),
         next_steps: vec!["Test it.".to_owned()],
