@@ -9,16 +9,18 @@ use serde_json::Value;
 use super::passes::{call, talk};
 use super::pins;
 use super::record::{Record, normal};
-use super::stage::Stage;
+use super::rows::Place;
+use super::stage::{BEGINNING, Stage};
 use crate::support::{Answer, Client};
 use crate::views::agent::Agent;
 use crate::views::cast::{FREE, NOW, session};
 
 /// A proxy after a session with passes, the session, and a reference of it.
-fn played() -> (Stage, String, String) {
+fn played(place: &Place) -> (Stage, String, String) {
     let mut record = Record::new("unused");
     let file = "[window]\nbudget = 9000\n[summarizer]\nmode = \"model\"\nparallel = 1\n";
-    let mut stage = Stage::start(Options::default(), file);
+    let mut stage = Stage::at(1, Options::default(), file, place.folder(), BEGINNING);
+    stage.wait_for(place.open());
     let mut agent = Agent::new(FREE);
     agent.headers = "x-claude-code-session-id: one\r\n".to_owned();
     agent.user("Build it. Never touch files under legacy/.");
@@ -30,7 +32,9 @@ fn played() -> (Stage, String, String) {
     let reply = longhaul::sim::Reply::text("Yes.");
     let answer = stage.ask(&mut record, 0, &mut agent, reply, NOW);
     stage.restart();
-    let sent = stage.upstream.last().body.unwrap();
+    let mut entries = stage.upstream.entries();
+    entries.retain(|entry| entry.model.as_deref() == Some(FREE));
+    let sent = entries.pop().and_then(|entry| entry.body).unwrap();
     let sent = String::from_utf8_lossy(&sent).into_owned();
     let at = sent.find("lh-").expect("a reference");
     (stage, session(&answer), sent[at..at + 23].to_owned())
@@ -38,7 +42,8 @@ fn played() -> (Stage, String, String) {
 
 #[test]
 fn admin_answers_have_the_shape_they_had() {
-    let (stage, session, reference) = played();
+    let place = Place::files();
+    let (stage, session, reference) = played(&place);
     let one = format!("/longhaul/sessions/{session}");
     let nobody = format!("/longhaul/sessions/{}", "0".repeat(32));
     let mut shapes = Shapes::default();
@@ -99,12 +104,7 @@ impl Shapes {
         let body = normal(&String::from_utf8_lossy(&answer.body));
         let hash = blake3::hash(body.as_bytes()).to_hex();
         let kind = answer.header("content-type").unwrap_or("-");
-        let said = format!(" {} {}", body.len(), &hash[..32]);
-        // Entries of one turn are listed in the order in which they came to be
-        // written, which may be another one each time.
-        let is_list = body.starts_with("{\"entries\":");
-        let said = if is_list { String::new() } else { said };
-        let line = format!("{} {kind}{said}", answer.status());
+        let line = format!("{} {kind} {} {}", answer.status(), body.len(), &hash[..32]);
         self.text
             .push_str(&format!("## {}\n{line}\n", request.trim_end()));
         if let Ok(json) = serde_json::from_str::<Value>(&body) {

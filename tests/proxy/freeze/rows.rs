@@ -14,6 +14,8 @@ use longhaul::store::journal::{Archive, Trace};
 use longhaul::store::{Moment, Store, postgres, sqlite};
 use tokio::runtime::Runtime;
 
+use super::stage::PROBE;
+
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Notes whose keys contain the address of upstream, whose port differs each time.
@@ -80,14 +82,22 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// How many marks a model has.
-    pub fn marks_of(&self, model: &str) -> usize {
-        let named = |row: &&Row| row.values[1] == Value::Bytes(model.as_bytes().to_vec());
-        self.all(&TABLES[1]).iter().filter(named).count()
+    /// How many questions of no importance have a mark, and how many the journal
+    /// tells of.
+    pub fn probes(&self) -> (usize, usize) {
+        let model = Value::Bytes(PROBE.as_bytes().to_vec());
+        let marks = self.all(table("marks"));
+        let places = self.all(table("places"));
+        let marks = marks.iter().filter(|row| row.values[1] == model);
+        // They are the only ones that are asked with a single message.
+        let places = places
+            .iter()
+            .filter(|row| row.values[3] == Value::Number(1));
+        (marks.count(), places.count())
     }
 
-    /// Everything, a line a row. The journal is written by threads without haste, so
-    /// neither a row's number nor the moment is shown: a branch is called by its id.
+    /// Everything, a line a row. Each kind of store numbers rows in its own way, so no
+    /// number is shown: a branch is called by its id.
     pub fn lines(&self) -> String {
         let branches = self.branches();
         let mut text = String::from("# a line a row; long values by length and BLAKE3\n");
@@ -106,8 +116,7 @@ impl Reader {
 
     /// The ids of branches, by their numbers.
     fn branches(&self) -> BTreeMap<i64, String> {
-        let table = TABLES.iter().find(|table| table.name == "branches");
-        let rows = self.all(table.unwrap());
+        let rows = self.all(table("branches"));
         let named = rows
             .iter()
             .map(|row| match (&row.values[0], &row.values[1]) {
@@ -146,10 +155,14 @@ impl Reader {
     }
 }
 
+fn table(name: &str) -> &'static Table {
+    TABLES.iter().find(|table| table.name == name).unwrap()
+}
+
 fn line(table: &Table, row: &Row, branches: &BTreeMap<i64, String>) -> String {
     let columns = table.columns.iter().zip(&row.values);
     let shown = columns.map(|((name, kind), value)| match (*name, value) {
-        ("number" | "at", _) => "*".to_owned(),
+        ("number", _) => "*".to_owned(),
         ("branch" | "parent", Value::Number(number)) => branches[number].clone(),
         _ => shown(*kind, value),
     });

@@ -12,13 +12,17 @@ use longhaul::sim::{Options, Reply};
 use serde_json::{Value, json};
 
 use super::record::Record;
+use super::rows::Reader;
 use crate::support::simulated::Simulated;
-use crate::support::{Answer, Client, Proxy};
+use crate::support::{Answer, Client, Proxy, eventually};
 use crate::views::agent::Agent;
 
 /// What every request says of who sends it.
 const HEADERS: &str =
     "x-api-key: k\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\n";
+
+/// The model of questions of no importance, and of nothing else.
+pub const PROBE: &str = "claude-haiku-4-5";
 
 /// When a stage begins, in milliseconds since 1970.
 pub const BEGINNING: u64 = 1_800_000_000_000;
@@ -32,6 +36,8 @@ pub struct Stage {
     file: String,
     /// Entries of the ledger that were recorded.
     seen: usize,
+    /// The store, if each request waits until all of the one before is written.
+    store: Option<Reader>,
     temporary: Option<tempfile::TempDir>,
 }
 
@@ -58,10 +64,16 @@ impl Stage {
             folder: folder.to_owned(),
             file: file.to_owned(),
             seen: 0,
+            store: None,
             temporary: None,
         };
         stage.proxies = (0..count).map(|_| stage.proxy()).collect();
         stage
+    }
+
+    /// From now on each request waits until all of the one before is written.
+    pub fn wait_for(&mut self, store: Reader) {
+        self.store = Some(store);
     }
 
     fn proxy(&self) -> Proxy {
@@ -121,11 +133,24 @@ impl Stage {
         answer
     }
 
-    /// Sends something of no importance, which is not recorded.
-    pub fn send_unrecorded(&mut self, at: usize, agent: &Agent) {
+    /// Waits until all that a proxy knows is written. It writes a part of it without
+    /// haste, but in order: so a question of no importance is sent, which is not
+    /// recorded, and waited for.
+    fn probe(&mut self, at: usize) {
+        let Some(store) = &self.store else {
+            return;
+        };
+        let known = store.probes();
+        let mut probe = Agent::new(PROBE);
+        probe.fields = json!({"max_tokens": 5});
+        probe.user(&format!("Probe {}.", known.0));
+        self.upstream.sim.push_reply(Reply::text("Yes."));
         let mut client = Client::connect(self.proxies[at].address);
-        client.post("/v1/messages", HEADERS, &agent.body()).answer();
+        client.post("/v1/messages", HEADERS, &probe.body()).answer();
         self.settle();
+        eventually("the probe is written", || {
+            store.probes() == (known.0 + 1, known.1 + 1)
+        });
         self.seen = self.upstream.sim.ledger().entries.len();
     }
 
@@ -154,6 +179,7 @@ impl Stage {
             agent
                 .history
                 .push(json!({"role": "assistant", "content": content}));
+            self.probe(at);
         } else {
             self.upstream.sim.drop_replies();
         }

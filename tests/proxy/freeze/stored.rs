@@ -38,6 +38,7 @@ fn begin(place: &Place) -> Agents {
     let mut record = Record::new("unused");
     let file = format!("{}{FILE}", place.setting());
     let mut stage = Stage::at(1, Options::default(), &file, place.folder(), BEGINNING);
+    stage.wait_for(place.open());
     let mut agents = vec![Agent::new(FREE), Agent::new(BOUND)];
     for agent in &mut agents {
         agent.headers = format!("x-claude-code-session-id: {}\r\n", agent.model);
