@@ -7,7 +7,7 @@
 
 use std::io::{Read, Write};
 
-use longhaul::sim::{Options, Reply};
+use longhaul::sim::{Fault, Options, Queued, Reply, Target};
 use serde_json::{Value, json};
 
 use super::passes::{call, talk};
@@ -59,10 +59,11 @@ fn begin(place: &Place) -> Agents {
     talk(&mut record, &mut stage, &mut fork, 50);
     agents.push(fork);
     // Nobody can sum up any more.
-    stage
-        .upstream
-        .sim
-        .set_persona(longhaul::sim::Persona::ServerError);
+    stage.upstream.sim.queue_fault(Queued {
+        fault: Fault::parse("529:0").unwrap(),
+        target: Target::Summary,
+        times: 20,
+    });
     for _ in 0..3 {
         talk(&mut record, &mut stage, &mut agents[0], 900);
     }
