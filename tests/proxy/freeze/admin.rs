@@ -22,7 +22,7 @@ fn played(place: &Place) -> (Stage, String, String) {
     let mut stage = Stage::at(1, Options::default(), file, place.folder(), BEGINNING);
     stage.wait_for(place.open());
     let mut agent = Agent::new(FREE);
-    agent.headers = "x-claude-code-session-id: one\r\n".to_owned();
+    "x-claude-code-session-id: one\r\n".clone_into(&mut agent.headers);
     agent.user("Build it. Never touch files under legacy/.");
     for _ in 0..8 {
         call(&mut record, &mut stage, &mut agent, 1_800);

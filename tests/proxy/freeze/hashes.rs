@@ -16,7 +16,7 @@ use longhaul::views::tenants;
 use longhaul::wire::body::Body;
 
 use super::pins;
-use super::rows::Place;
+use super::rows::{Place, hex};
 use crate::journal::stock::{TOKEN, house};
 use crate::support::Client;
 
@@ -32,10 +32,6 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         )
     };
     pairs.iter().map(pair).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]

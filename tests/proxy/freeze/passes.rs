@@ -187,7 +187,7 @@ fn wishes(record: &mut Record) {
         talk(record, &mut stage, &mut agent, 900);
     }
     counts(record, &mut stage, &agent);
-    agent.model = FREE.to_owned();
+    FREE.clone_into(&mut agent.model);
     talk(record, &mut stage, &mut agent, 100);
     agent.user("As it is, please.");
     let off = "x-longhaul-compact: off\r\nx-longhaul-session: seven\r\n";

@@ -56,7 +56,7 @@ pub fn check_with(name: &str, actual: &str, bodies: &[Body]) {
     let folder = keep(name, actual, bodies);
     panic!(
         "tests/freeze/{name} is not what happens now.\n{}\n\
-         Now: {} (the whole file is `now.txt` there).\n\
+         Now: {} (`now.txt` is the whole file, `line-N-*` the body behind line N).\n\
          Before: check out the commit that wrote tests/freeze/{name} and run this test with \
          LONGHAUL_FREEZE=bodies; its bodies are then in the same folder.\n\
          If the change is meant: LONGHAUL_FREEZE=write cargo test --locked --test proxy -- freeze::",

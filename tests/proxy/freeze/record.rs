@@ -12,7 +12,6 @@ use crate::support::Answer;
 /// A pinned file in the making.
 pub struct Record {
     name: String,
-    scene: usize,
     step: usize,
     lines: Vec<String>,
     /// Each set of headers, once.
@@ -24,7 +23,6 @@ impl Record {
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            scene: 0,
             step: 0,
             lines: vec!["# step who what bytes BLAKE3 headers; see tests/proxy/freeze".to_owned()],
             sets: Vec::new(),
@@ -34,7 +32,6 @@ impl Record {
 
     /// Begins another scene: a session of its own.
     pub fn scene(&mut self, title: &str) {
-        self.scene += 1;
         self.step = 0;
         self.lines.push(format!("\n## {title}"));
     }
@@ -95,12 +92,8 @@ impl Record {
         let line = format!("{} {who} {what} {} {}", self.step, body.len(), &hash[..32]);
         self.lines
             .push(format!("{line} {set}").trim_end().to_owned());
-        let same = |name: &&Body| {
-            name.0
-                .starts_with(&format!("{}-{}-{who}", self.scene, self.step))
-        };
-        let number = self.bodies.iter().filter(same).count() + 1;
-        let name = format!("{}-{}-{who}-{number}.txt", self.scene, self.step);
+        let lines = self.lines.iter().map(|text| text.matches('\n').count() + 1);
+        let name = format!("line-{}-{who}.txt", lines.sum::<usize>());
         self.bodies.push((name, body.to_vec()));
     }
 

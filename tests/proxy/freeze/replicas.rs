@@ -41,7 +41,7 @@ fn plays(name: &str, place: &Place) {
 
 fn lands_on_both(record: &mut Record, stage: &mut Stage, model: &str) {
     let mut agent = Agent::new(model);
-    agent.headers = "x-claude-code-session-id: one\r\n".to_owned();
+    "x-claude-code-session-id: one\r\n".clone_into(&mut agent.headers);
     agent.user("Build it. Never touch files under legacy/.");
     agent.user("Begin.");
     for turn in 0..13 {

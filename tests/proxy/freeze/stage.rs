@@ -159,7 +159,9 @@ impl Stage {
         self.settle();
         let entries = self.upstream.sim.entries_from(self.seen);
         self.seen += entries.len();
-        entries.iter().for_each(|entry| record.seen(entry));
+        for entry in &entries {
+            record.seen(entry);
+        }
         record.answer(answer);
     }
 
