@@ -46,6 +46,8 @@ fn upstream_fails(record: &mut Record) {
         (true, "429:3"),
         (true, "500"),
         (true, "reset-after:0"),
+        (true, "cut-after:3"),
+        (true, "cut-after:6"),
         (true, "end-after:3"),
         (true, "error-after:3"),
         (true, "garbage-after:3"),
