@@ -212,6 +212,19 @@ impl Cluster {
         self.url(&name)
     }
 
+    /// Everything in a database, as SQL.
+    pub fn dump(&self, database: &str) -> String {
+        let mut dump = self.tool("pg_dump");
+        dump.args(["--no-owner", "--no-privileges", "--inserts"])
+            .args(["--rows-per-insert=100", "--username=tests", "-h"])
+            .arg(&self.folder)
+            .arg(database);
+        let output = dump.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// The URL of a database.
     pub fn url(&self, database: &str) -> String {
         let folder = self.folder.to_str().unwrap().replace('/', "%2F");

@@ -31,6 +31,7 @@ mod early;
 mod economy;
 mod faults;
 mod framing;
+mod freeze;
 mod headers;
 mod http2_listener;
 mod http2_upstream;

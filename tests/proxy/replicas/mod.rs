@@ -29,7 +29,7 @@ fn shared() -> Vec<(tempfile::TempDir, String)> {
 }
 
 /// Waits for something that only a runtime can do.
-fn wait<T>(work: impl Future<Output = T>) -> T {
+pub fn wait<T>(work: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().build().unwrap().block_on(work)
 }

@@ -3,7 +3,7 @@
 
 mod contract;
 mod deployed;
-mod exposition;
+pub mod exposition;
 mod health;
 mod money;
 pub mod played;
