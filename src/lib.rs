@@ -24,7 +24,7 @@
 //! | kind | modules | may do |
 //! |---|---|---|
 //! | pure | [`wire`], [`engine`] | values in, values out: no I/O, clock or randomness |
-//! | shell | [`server`], [`views`], [`compactor`], [`recall`], [`store`], [`upstream`] | I/O, no decisions |
+//! | shell | [`server`], [`admin`], [`views`], [`compactor`], [`recall`], [`store`], [`upstream`] | I/O, no decisions |
 //! | edge | [`app`], [`cli`], [`config`], [`metrics`], [`replay`], [`demo`] | wiring; a replay runs an app against the simulator, a demo shows one |
 //! | apart | [`sim`] | the simulated upstream: written from the API's facts, knows nothing of the proxy |
 //!
@@ -41,6 +41,7 @@
 //! - Upstream is fixed by configuration; no request can choose another.
 //! - Content and credentials are never logged.
 
+pub mod admin;
 pub mod app;
 pub mod cli;
 pub mod clock;

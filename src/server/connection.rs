@@ -28,9 +28,9 @@ use tower::ServiceExt;
 
 use super::headers::REQUEST_ID;
 use super::line::Line;
+use super::request_id::{id_header, new_id};
 use super::respond::Failure;
 use super::socket::Socket;
-use super::story::{id_header, new_id};
 use super::unwritten::{Blocked, Noting, Pieces};
 
 /// The longest head of a request.

@@ -10,85 +10,30 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{AUTHORIZATION, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
 
 use super::guard;
 use super::headers::{self, REQUEST_ID};
-use super::intake::{self, Limits, Passing, Room};
+use super::intake::{self, Passing};
 use super::line::Flight;
-use super::relay::Relay;
+use super::outbound::address;
+use super::relay::{Outcome, Relay, Witness};
+use super::request_id::id_header;
+use super::request_log::RequestLog;
 use super::respond::Failure;
 use super::retry;
-use super::story::{Story, id_header};
+use super::route::Route;
 use super::tenant;
+use super::worker::{Shared, Worker};
 use crate::compactor::sender::Sender;
-use crate::config::models::Models;
-use crate::metrics::Metrics;
-use crate::upstream::{RequestBody, ResponseBody, Upstream};
-use crate::views::Views;
-use crate::views::observe::Sent;
+use crate::upstream::{RequestBody, ResponseBody};
+use crate::views::observe::{Sealing, Sent};
 use crate::views::prepare::{Asked, Prepared, Verdict};
 use crate::wire::encoding::Coding;
+use crate::wire::reply::Reply;
 use crate::wire::rewrite::Rewriter;
-
-/// What one worker needs to carry requests.
-pub struct Worker {
-    /// The way to the API.
-    pub upstream: Upstream,
-    /// What is shared with the other workers.
-    pub shared: Arc<Shared>,
-}
-
-/// What all workers share.
-pub struct Shared {
-    /// The metrics.
-    pub metrics: Arc<Metrics>,
-    /// What makes views of conversations.
-    pub views: Arc<Views>,
-    /// Limits on what is taken in.
-    pub limits: Limits,
-    /// Room for request bodies.
-    pub room: Room,
-    /// The model table.
-    pub models: Models,
-}
-
-/// What kind of request it is: the label of metrics and logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
-    /// A message is wanted.
-    Messages,
-    /// The tokens of one are to be counted.
-    CountTokens,
-    /// Anything else.
-    Other,
-}
-
-impl Route {
-    fn of(method: &Method, uri: &Uri) -> Self {
-        match (method, uri.path()) {
-            (&Method::POST, "/v1/messages") => Self::Messages,
-            (&Method::POST, "/v1/messages/count_tokens") => Self::CountTokens,
-            _ => Self::Other,
-        }
-    }
-
-    /// The label.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::CountTokens => "count_tokens",
-            Self::Other => "other",
-        }
-    }
-
-    /// Whether the body has to be read before it can be forwarded.
-    fn reads_body(self) -> bool {
-        self != Self::Other
-    }
-}
 
 /// A request that has been taken in.
 enum Taken {
@@ -103,11 +48,11 @@ pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>)
     let (mut parts, body) = request.into_parts();
     let flight = parts.extensions.remove::<Flight>();
     let route = Route::of(&parts.method, &parts.uri);
-    let mut story = Story::begin(&worker.shared, route, &parts.method);
-    let id = id_header(story.id());
-    let mut response = match Box::pin(forward(&worker, &mut story, parts, body)).await {
-        Ok((answer, prepared)) => relay(&worker, story, flight, answer, prepared),
-        Err(failure) => story.fail(&failure),
+    let mut log = RequestLog::begin(&worker.shared, route, &parts.method);
+    let id = id_header(log.id());
+    let mut response = match Box::pin(forward(&worker, &mut log, parts, body)).await {
+        Ok((answer, prepared)) => relay(&worker, log, flight, answer, prepared),
+        Err(failure) => log.fail(&failure),
     };
     response.headers_mut().insert(REQUEST_ID, id);
     response
@@ -116,18 +61,18 @@ pub async fn exchange(State(worker): State<Arc<Worker>>, request: Request<Body>)
 /// From the client's request to the head of upstream's answer.
 async fn forward(
     worker: &Worker,
-    story: &mut Story,
+    log: &mut RequestLog,
     parts: Parts,
     body: Body,
 ) -> Result<(Response<ResponseBody>, Option<Box<Prepared>>), Failure> {
-    let route = story.route();
+    let route = log.route();
     if route.reads_body() && comes_from_foreign_page(&parts) {
         return Err(Failure::ForeignPage);
     }
     let taken = receive(worker, route, &parts, body).await?;
-    story.received();
+    log.body_received();
     let (own, verdict) = match taken {
-        Taken::Passing(body) => return pass(worker, story, parts, body).await,
+        Taken::Passing(body) => return pass(worker, log, parts, body).await,
         Taken::Whole(own, None) => (own, Verdict::AsSent),
         Taken::Whole(own, Some(readable)) => {
             let verdict = view(worker, route, &parts, readable).await;
@@ -136,9 +81,9 @@ async fn forward(
     };
     match verdict {
         Verdict::Decline => Err(Failure::ThreadDeclined),
-        Verdict::AsSent => pass(worker, story, parts, own.into()).await,
+        Verdict::AsSent => pass(worker, log, parts, own.into()).await,
         Verdict::Send(mut prepared) => {
-            story.forwarding();
+            log.forwarding();
             let answer = retry::deliver(worker, &parts, &own, &mut prepared).await?;
             let views = &worker.shared.views;
             views.answered(&mut prepared, answer.status()).await;
@@ -162,12 +107,12 @@ fn comes_from_foreign_page(parts: &Parts) -> bool {
 /// Sends what the client sent.
 async fn pass(
     worker: &Worker,
-    story: &mut Story,
+    log: &mut RequestLog,
     parts: Parts,
     body: RequestBody,
 ) -> Result<(Response<ResponseBody>, Option<Box<Prepared>>), Failure> {
     let outbound = address(worker, parts, body)?;
-    story.forwarding();
+    log.forwarding();
     Ok((worker.upstream.send(outbound).await?, None))
 }
 
@@ -227,48 +172,10 @@ fn sender(parts: &Parts) -> Sender {
     Sender::new(headers, &parts.uri)
 }
 
-/// Readdresses the request: same method, path, query, end-to-end headers, body.
-fn address(
-    worker: &Worker,
-    parts: Parts,
-    body: RequestBody,
-) -> Result<Request<RequestBody>, Failure> {
-    let mut outbound = Request::new(body);
-    *outbound.uri_mut() = worker.upstream.target(&parts.uri)?;
-    *outbound.method_mut() = parts.method;
-    *outbound.headers_mut() = parts.headers;
-    // Holds how the client spelled its header names.
-    *outbound.extensions_mut() = parts.extensions;
-    headers::strip_request(outbound.headers_mut());
-    Ok(outbound)
-}
-
-/// The same with a view: its own bytes, and what they need said in headers.
-pub fn address_view(
-    worker: &Worker,
-    parts: &Parts,
-    own: &Bytes,
-    prepared: &Prepared,
-) -> Result<Request<RequestBody>, Failure> {
-    let view = &prepared.view;
-    if !view.edited {
-        return address(worker, parts.clone(), own.clone().into());
-    }
-    let body = RequestBody::pieces(view.pieces.clone());
-    let mut outbound = address(worker, parts.clone(), body)?;
-    let headers = outbound.headers_mut();
-    headers.remove(CONTENT_LENGTH);
-    headers.remove(CONTENT_ENCODING);
-    for beta in view.betas() {
-        headers::announce_beta(headers, beta);
-    }
-    Ok(outbound)
-}
-
 /// Hands the answer on as it comes.
 fn relay(
     worker: &Worker,
-    story: Story,
+    mut log: RequestLog,
     flight: Option<Flight>,
     answer: Response<ResponseBody>,
     prepared: Option<Box<Prepared>>,
@@ -289,12 +196,43 @@ fn relay(
         .filter(|_| parts.status.is_success())
         .and_then(|report| Rewriter::new(report, &parts.headers));
     let is_changed = rewriter.is_some();
-    let witness = story.answered(parts.status, sent);
+    log.answered(parts.status);
+    let witness = Answering {
+        shared: worker.shared.clone(),
+        log,
+        sent,
+    };
     let relay = Relay::new(body, &parts.headers, silence, flight, witness).rewriting(rewriter);
     if is_changed {
         headers::strip_rewritten(&mut parts.headers);
     }
     Response::from_parts(parts, Body::new(relay))
+}
+
+/// What is done while an answer is relayed, and after it. Summaries in the
+/// background start here.
+struct Answering {
+    shared: Arc<Shared>,
+    log: RequestLog,
+    sent: Option<Sent>,
+}
+
+impl Witness for Answering {
+    fn began(&mut self, reply: &Reply) -> Option<Sealing> {
+        let sent = self.sent.as_mut().filter(|_| self.log.is_success())?;
+        self.shared.views.began(sent, reply)
+    }
+
+    fn ended(mut self, outcome: Outcome) {
+        let views = &self.shared.views;
+        if let (true, Some(sent)) = (self.log.is_success(), &mut self.sent) {
+            views.ended(sent, &outcome.reply);
+            if let Some(preparation) = sent.preparation(&outcome.reply) {
+                views.prepare_summary(preparation);
+            }
+        }
+        self.log.finish(&outcome, self.sent.as_ref());
+    }
 }
 
 /// Says in headers what became of the request.

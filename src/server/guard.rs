@@ -95,7 +95,7 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 
 /// Whether something is the token, in a time that does not tell how much of it is
 /// right. An empty token is none.
-pub(super) fn is_token(token: &str, given: &[u8]) -> bool {
+pub fn is_token(token: &str, given: &[u8]) -> bool {
     !token.is_empty() && bool::from(token.as_bytes().ct_eq(given))
 }
 
@@ -182,7 +182,7 @@ pub fn admit_with_reference(
 }
 
 /// Whoever names a page comes from one of this host's.
-pub(super) fn no_foreign_page(
+pub fn no_foreign_page(
     host: Option<&Authority>,
     headers: &HeaderMap,
 ) -> Result<(), Refusal> {
@@ -200,7 +200,7 @@ pub(super) fn no_foreign_page(
 
 /// Whom the client believes to talk to; HTTP/2 says it in the target. More than
 /// one is as good as none.
-pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
+pub fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (host, more) = (hosts.next(), hosts.next());
     if more.is_some() {

@@ -16,9 +16,9 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, Sleep, timeout_at};
 
+use super::limits::Limits;
 use super::respond::Failure;
-pub use super::room::Room;
-use super::room::{ROOM_UNIT, Share};
+use super::room::{ROOM_UNIT, Room, Share};
 use super::unfold::unfold;
 use crate::upstream::Stalled;
 use crate::wire::encoding::Coding;
@@ -31,17 +31,6 @@ const EARNEST: usize = ROOM_UNIT;
 /// The room that a body of unknown length takes first; if it gets longer, it takes
 /// as much as any body may have.
 const FIRST: usize = 1 << 20;
-
-/// How much may be taken in, and how slowly.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Largest body.
-    pub body_bytes: u64,
-    /// Longest silence within a body.
-    pub body_idle: Duration,
-    /// Longest wait for room.
-    pub buffer_wait: Duration,
-}
 
 /// Receives a whole body.
 pub async fn receive(body: Body, limits: &Limits, room: &Room) -> Result<Bytes, Failure> {

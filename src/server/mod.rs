@@ -6,30 +6,28 @@
 //! connections out in turn. To stop, it first stops listening, then asks every
 //! connection to finish, and waits for them within a limit.
 
-pub mod admin;
-mod compact;
 pub mod connection;
 pub mod exchange;
 pub mod guard;
-pub mod guesses;
 pub mod headers;
 pub mod intake;
+pub mod limits;
 pub mod line;
-pub mod mcp;
-pub mod own_paths;
-pub mod page;
-pub mod problem;
+pub mod outbound;
 pub mod relay;
+pub mod request_id;
+pub mod request_log;
 pub mod respond;
 pub mod retry;
 pub mod room;
-pub mod sessions;
+pub mod route;
 pub mod socket;
-pub mod story;
+
 pub mod tenant;
 pub mod tls;
 mod unfold;
 pub mod unwritten;
+pub mod worker;
 
 use std::io;
 use std::net::SocketAddr;

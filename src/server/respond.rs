@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::upstream::UpstreamError;
 
 /// The status of a provider under too much load; it has no name in the standard.
-pub(super) const OVERLOADED: u16 = 529;
+pub const OVERLOADED: u16 = 529;
 
 /// Why a request got no answer from upstream.
 #[derive(Debug, thiserror::Error)]

@@ -14,8 +14,9 @@ use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use super::exchange::{Worker, address_view};
+use super::outbound::address_view;
 use super::respond::Failure;
+use super::worker::Worker;
 use crate::upstream::ResponseBody;
 use crate::views::prepare::Prepared;
 use crate::wire::encoding::{Coding, Decoder};

@@ -13,8 +13,8 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 use tokio::time::timeout;
 
-use super::exchange::Worker;
 use super::headers;
+use super::worker::Worker;
 use crate::upstream::{RequestBody, ResponseBody};
 use crate::views::tenants::Tenant;
 

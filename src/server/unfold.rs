@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 
-use super::intake::Limits;
+use super::limits::Limits;
 use super::respond::Failure;
 use super::room::Room;
 use crate::wire::encoding::Coding;

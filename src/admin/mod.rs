@@ -5,9 +5,16 @@
 //! unless the operator wants a token for it. Everything else is looked at by
 //! `guard` first; who is refused is counted, and who tries tokens is slowed down.
 
-use std::net::{IpAddr, Ipv4Addr};
+mod compact;
+pub mod guesses;
+pub mod mcp;
+pub mod own_paths;
+pub mod page;
+pub mod problem;
+pub mod sessions;
+pub mod state;
+
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
@@ -17,93 +24,12 @@ use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use http::{HeaderMap, Response, StatusCode, Uri, header};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
-use super::compact::compact;
-use super::connection::Peer;
-use super::exchange::Shared;
-use super::guard::Refusal;
-use super::guesses::Guesses;
-use super::problem::Problem;
-use super::{guard, mcp, own_paths, page, sessions};
-use crate::config::Listen;
-use crate::recall::Recall;
-use crate::store::Moment;
-
-/// What the admin surface needs.
-pub struct Admin {
-    /// What the workers share.
-    pub shared: Arc<Shared>,
-    /// What gets back what views have left out.
-    pub recall: Arc<Recall>,
-    /// Whether `/metrics` needs no token.
-    pub metrics_open: bool,
-    /// The address it listens on, as it is configured.
-    pub listen: Listen,
-    /// The token, if there is one.
-    pub token: Option<String>,
-    /// Whether the listener encrypts.
-    pub encrypts: bool,
-    /// Set once the process is about to stop.
-    pub draining: CancellationToken,
-    /// Wrong tokens that were sent lately.
-    pub guesses: Guesses,
-}
-
-impl Admin {
-    /// The moment it is.
-    pub(super) fn now(&self) -> Moment {
-        self.shared.views.now()
-    }
-
-    /// The configured token.
-    pub(super) fn token(&self) -> Option<&str> {
-        guard::configured(self.token.as_deref())
-    }
-
-    /// Whether the admin surface may be used. Who is refused is counted.
-    pub(super) async fn admit(
-        &self,
-        peer: Option<Peer>,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<(), Refusal> {
-        self.slow_down(peer, headers).await;
-        let admitted = guard::admit(self.token(), &self.listen, peer, uri, headers);
-        admitted.map_err(|refusal| self.refused(peer, refusal))
-    }
-
-    /// Waits before a token is looked at, if its sender has sent wrong ones.
-    pub(super) async fn slow_down(&self, peer: Option<Peer>, headers: &HeaderMap) {
-        if self.token().is_some() && guard::sends_token(headers) {
-            self.slow_down_guess(peer).await;
-        }
-    }
-
-    /// The same where the token comes by another way.
-    pub(super) async fn slow_down_guess(&self, peer: Option<Peer>) {
-        let delay = self.guesses.delay(address(peer), Instant::now());
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
-        }
-    }
-
-    /// Counts a refusal; a wrong token is logged and slows its sender down.
-    pub(super) fn refused(&self, peer: Option<Peer>, refusal: Refusal) -> Refusal {
-        self.shared.metrics.admin_refused(refusal.reason());
-        if refusal == Refusal::WrongToken {
-            let address = address(peer);
-            let count = self.guesses.count(address, Instant::now());
-            tracing::warn!(%address, count, "a wrong admin token was sent");
-        }
-        refusal
-    }
-}
-
-/// Where a request comes from, as far as wrong tokens are counted.
-fn address(peer: Option<Peer>) -> IpAddr {
-    peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| peer.ip())
-}
+use crate::server::connection::Peer;
+use crate::server::guard;
+use compact::compact;
+use problem::Problem;
+use state::{Admin, finish};
 
 /// Alive and ready.
 pub fn health(admin: Arc<Admin>) -> Router {
@@ -208,10 +134,4 @@ async fn metrics(
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     };
     finish(&admin, response)
-}
-
-/// Counts an answer.
-pub(super) fn finish(admin: &Admin, response: Response<Body>) -> Response<Body> {
-    admin.shared.metrics.answered("admin", response.status());
-    response
 }

@@ -14,11 +14,11 @@ use http::{Request, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::admin::{Admin, finish};
-use super::connection::Peer;
-use super::guard::Refusal;
+use super::state::{Admin, finish};
 use crate::config::{Choice as _, Mode};
 use crate::engine::ids::LineageId;
+use crate::server::connection::Peer;
+use crate::server::guard::Refusal;
 
 /// The longest instructions, in bytes.
 pub(super) const INSTRUCTIONS: usize = 16 << 10;

@@ -22,12 +22,13 @@ use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use super::admin::Admin;
-use super::connection::Peer;
-use super::guard;
-use super::intake::{self, Limits};
 use super::problem::Problem;
-use super::respond::Failure;
+use super::state::Admin;
+use crate::server::connection::Peer;
+use crate::server::guard;
+use crate::server::intake;
+use crate::server::limits::Limits;
+use crate::server::respond::Failure;
 use tools::Tools;
 
 /// The largest body: every argument has a limit of its own far below it.

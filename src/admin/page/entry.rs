@@ -22,8 +22,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 use super::{Visit, frame, html, refused};
-use crate::server::admin::{Admin, finish};
-use crate::server::compact;
+use crate::admin::compact;
+use crate::admin::state::{Admin, finish};
 use crate::server::connection::Peer;
 use crate::server::guard::{self, Refusal};
 use crate::store::Moment;

@@ -20,12 +20,12 @@ use super::arguments::{Arguments, Wrong};
 use super::offered::{
     COMPACT, EXPAND, INSTRUCTIONS, MOST_PAGES, MOST_RESULTS, RECALL, RESULTS, STATUS, all,
 };
+use crate::admin::compact::INSTRUCTIONS as LONGEST_INSTRUCTIONS;
+use crate::admin::state::Admin;
 use crate::config::{Choice as _, Mode};
 use crate::engine::ids::LineageId;
 use crate::engine::recall::reference;
 use crate::recall::{Trouble, Who};
-use crate::server::admin::Admin;
-use crate::server::compact::INSTRUCTIONS as LONGEST_INSTRUCTIONS;
 
 /// The longest reference that is looked at, in bytes: all of a stub may be given.
 const LONGEST_REFERENCE: usize = 4 << 10;

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::query::Asked;
 use super::{Ordered, answered};
+use crate::admin::problem::Problem;
+use crate::admin::state::Admin;
 use crate::engine::recall::reference;
 use crate::recall::{Trouble, Who};
-use crate::server::admin::Admin;
-use crate::server::problem::Problem;
 use crate::store::journal::Listing;
 
 /// `?q=` searches, without it everything is listed, the newest first.

@@ -12,14 +12,14 @@ use super::frame::{Tab, heading, name, page};
 use super::sessions::{bar, is_loss, troubles};
 use super::words::{ago, maybe, maybe_dollars, percent, short};
 use super::{Visit, answered, chart, entry, requests};
+use crate::admin::compact::{self, Declined};
+use crate::admin::problem::Problem;
+use crate::admin::state::{Admin, finish};
 use crate::config::Mode;
 use crate::engine::ids::LineageId;
 use crate::engine::money::sentence;
 use crate::engine::numerals::grouped;
 use crate::recall::{Session, Timeline};
-use crate::server::admin::{Admin, finish};
-use crate::server::compact::{self, Declined};
-use crate::server::problem::Problem;
 
 /// `GET /longhaul/page/{id}`
 pub(super) async fn show(State(admin): State<Arc<Admin>>, visit: Visit) -> Response<Body> {

@@ -10,10 +10,10 @@ use maud::{Markup, html};
 
 use super::words::{ago, clock, maybe_dollars, percent, short};
 use super::{Visit, answered, frame};
+use crate::admin::sessions::query;
+use crate::admin::state::Admin;
 use crate::engine::numerals::grouped;
 use crate::recall::Session;
-use crate::server::admin::Admin;
-use crate::server::sessions::query;
 use crate::store::Moment;
 use crate::store::sessions::Behind;
 

@@ -7,9 +7,9 @@ use axum::response::IntoResponse;
 use http::{Response, StatusCode};
 use serde_json::json;
 
-use super::guard::Refusal;
-use super::respond::OVERLOADED;
 use crate::recall::Trouble;
+use crate::server::guard::Refusal;
+use crate::server::respond::OVERLOADED;
 use crate::store::StoreError;
 
 /// A status and what is wrong.

@@ -34,13 +34,13 @@ use maud::Markup;
 
 use self::entry::By;
 pub use self::entry::link;
-use super::admin::{Admin, finish};
-use super::connection::Peer;
-use super::guard::Refusal;
 use super::problem::Problem;
 use super::sessions::query::Asked;
+use super::state::{Admin, finish};
 use crate::engine::ids::LineageId;
 use crate::recall::Trouble;
+use crate::server::connection::Peer;
+use crate::server::guard::Refusal;
 
 /// Nothing but what ships with the page, and nobody around it.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \

@@ -12,10 +12,10 @@ use super::found::linked;
 use super::frame::{Tab, heading, name, page, pager};
 use super::words::{bytes, clipped, excerpt};
 use super::{Visit, answered};
+use crate::admin::state::Admin;
 use crate::engine::beside::{Now, Part, Place, Row, Standing};
 use crate::engine::ids::LineageId;
 use crate::recall::Beside;
-use crate::server::admin::Admin;
 
 /// Letters of a text that are shown at once, and when it is opened.
 const EXCERPT: usize = 150;

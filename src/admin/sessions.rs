@@ -19,11 +19,11 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, header};
 use serde_json::{Value, json};
 
-use super::admin::{Admin, finish};
-use super::connection::Peer;
 use super::problem::Problem;
+use super::state::{Admin, finish};
 use crate::engine::ids::LineageId;
 use crate::recall::Trouble;
+use crate::server::connection::Peer;
 use query::Asked;
 
 /// How many of the messages there are in an export.

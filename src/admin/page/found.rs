@@ -10,11 +10,11 @@ use maud::{Markup, html};
 use super::frame::{Tab, heading, name, page};
 use super::words::{bytes, clock, excerpt};
 use super::{Visit, answered};
+use crate::admin::problem::Problem;
+use crate::admin::state::Admin;
 use crate::engine::ids::LineageId;
 use crate::engine::recall::reference::{self, shown};
 use crate::recall::{Hit, Page, Trouble, Who};
-use crate::server::admin::Admin;
-use crate::server::problem::Problem;
 use crate::store::journal::Listing;
 
 /// Letters of a reference.

@@ -1,36 +1,29 @@
-//! What is told of a request: one count, one log line, however it ends.
+//! The record of one request: counted once, logged once, however it ends.
 //!
-//! A story begins with the request and goes with its answer. It ends with the
-//! answer's last byte, with a failure, or, if neither came, when it is dropped
-//! because the client left. Nothing of the content is in it, and no credential.
+//! A record starts when the request arrives and ends with the answer's last byte,
+//! with a failure, or, if neither came, when it is dropped because the client left.
+//! It holds no content and no credential. It only writes down: the steps
+//! themselves are in `exchange.rs`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{Method, Response, StatusCode};
 
-use super::exchange::{Route, Shared};
-use super::relay::{Ended, Outcome, Witness};
+use super::relay::{Ended, Outcome};
+use super::request_id::new_id;
 use super::respond::Failure;
+use super::route::Route;
+use super::worker::Shared;
 use crate::engine::accounts::cost;
 use crate::engine::money::Money;
 use crate::metrics::Phase;
-use crate::views::observe::{Sealing, Sent};
+use crate::views::observe::Sent;
 use crate::wire::reply::Reply;
 
-/// A new id for a request.
-pub fn new_id() -> String {
-    uuid::Uuid::new_v4().simple().to_string()
-}
-
-/// An id as the value of a header.
-pub fn id_header(id: &str) -> HeaderValue {
-    HeaderValue::from_str(id).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
-}
-
-/// What is to be told of a request afterwards.
-pub struct Story {
+/// The record of a request.
+pub struct RequestLog {
     shared: Arc<Shared>,
     id: String,
     route: Route,
@@ -38,11 +31,13 @@ pub struct Story {
     begun: Instant,
     received: Instant,
     forwarded: Instant,
-    told: bool,
+    /// Status and time of the first byte of the answer that is being relayed.
+    answer: Option<(StatusCode, Duration)>,
+    is_counted: bool,
 }
 
-impl Story {
-    /// A request has arrived.
+impl RequestLog {
+    /// Starts the record of a request that has just arrived.
     pub fn begin(shared: &Arc<Shared>, route: Route, method: &Method) -> Self {
         shared.metrics.in_flight.inc();
         let now = Instant::now();
@@ -54,40 +49,42 @@ impl Story {
             begun: now,
             received: now,
             forwarded: now,
-            told: false,
+            answer: None,
+            is_counted: false,
         }
     }
 
-    /// Its id.
+    /// The request's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What kind of request it is.
+    /// The kind of request.
     pub fn route(&self) -> Route {
         self.route
     }
 
-    /// The method, if it is one that anybody knows.
+    /// The method, if it is short enough to be one.
     fn method(&self) -> &str {
         let name = self.method.as_str();
         if name.len() <= 16 { name } else { "other" }
     }
 
-    /// Its body is there, as far as it is needed.
-    pub fn received(&mut self) {
+    /// Notes that the body has been read, as far as it is needed.
+    pub fn body_received(&mut self) {
         self.received = Instant::now();
     }
 
-    /// It goes upstream now.
+    /// Notes that the request is sent upstream now.
     pub fn forwarding(&mut self) {
         self.forwarded = Instant::now();
         self.shared.metrics.overhead(self.forwarded - self.received);
     }
 
-    /// It got no answer from upstream; this is the one it gets.
+    /// Counts and logs a request that upstream did not answer; returns the answer
+    /// that the client gets instead.
     pub fn fail(mut self, failure: &Failure) -> Response<Body> {
-        self.told = true;
+        self.is_counted = true;
         let route = self.route.label();
         self.shared.metrics.answered(route, failure.status());
         tracing::warn!(
@@ -104,33 +101,29 @@ impl Story {
         failure.response(&self.id)
     }
 
-    /// Counts the answer's head; what is returned tells of the rest.
-    pub fn answered(mut self, status: StatusCode, sent: Option<Sent>) -> Telling {
-        self.told = true;
+    /// Counts the head of upstream's answer.
+    pub fn answered(&mut self, status: StatusCode) {
+        self.is_counted = true;
         let first_byte = self.forwarded.elapsed();
+        self.answer = Some((status, first_byte));
         let metrics = &self.shared.metrics;
         metrics.answered(self.route.label(), status);
         metrics.upstream(Phase::FirstByte, first_byte);
-        Telling {
-            story: self,
-            status,
-            first_byte,
-            sent,
-        }
     }
 
-    fn finish(
-        &self,
-        status: StatusCode,
-        first_byte: Duration,
-        outcome: &Outcome,
-        sent: Option<&Sent>,
-    ) {
+    /// Whether upstream answered with success.
+    pub fn is_success(&self) -> bool {
+        self.answer.is_some_and(|(status, _)| status.is_success())
+    }
+
+    /// Counts and logs an answer that has ended.
+    pub fn finish(&self, outcome: &Outcome, sent: Option<&Sent>) {
         let Outcome {
             reply,
             bytes,
             ended,
         } = outcome;
+        let (status, first_byte) = self.answer.unwrap_or_default();
         let metrics = &self.shared.metrics;
         metrics.upstream(Phase::Total, self.forwarded.elapsed());
         let model = self
@@ -168,11 +161,9 @@ impl Story {
             "request"
         );
     }
-}
 
-impl Story {
-    /// Counts what a request cost that went out as it came: the same as it would
-    /// have without Longhaul.
+    /// Counts the cost of a request that went out unchanged: the same as it would
+    /// have been without Longhaul.
     fn count_cost(&self, reply: &Reply) {
         let Shared {
             models, metrics, ..
@@ -187,37 +178,9 @@ impl Story {
     }
 }
 
-/// Tells of an answer that is on its way.
-pub struct Telling {
-    story: Story,
-    status: StatusCode,
-    first_byte: Duration,
-    sent: Option<Sent>,
-}
-
-impl Witness for Telling {
-    fn began(&mut self, reply: &Reply) -> Option<Sealing> {
-        let sent = self.sent.as_mut().filter(|_| self.status.is_success())?;
-        self.story.shared.views.began(sent, reply)
-    }
-
-    fn ended(mut self, outcome: Outcome) {
-        if let (true, Some(sent)) = (self.status.is_success(), &mut self.sent) {
-            let views = &self.story.shared.views;
-            views.ended(sent, &outcome.reply);
-            if let Some(preparation) = sent.preparation(&outcome.reply) {
-                views.prepare_summary(preparation);
-            }
-        }
-        let sent = self.sent.as_ref();
-        self.story
-            .finish(self.status, self.first_byte, &outcome, sent);
-    }
-}
-
-impl Drop for Story {
+impl Drop for RequestLog {
     fn drop(&mut self) {
-        if !self.told {
+        if !self.is_counted {
             let route = self.route.label();
             self.shared.metrics.answered(route, client_left());
             tracing::info!(
@@ -231,7 +194,7 @@ impl Drop for Story {
     }
 }
 
-/// The status by which proxies count a client that did not wait; nobody sees it.
+/// The status by which proxies count a client that did not wait. It is never sent.
 fn client_left() -> StatusCode {
     StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)
 }
