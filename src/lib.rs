@@ -30,7 +30,7 @@
 //!
 //! Pure code imports no shell, the shell imports no edge but the validated
 //! configuration and the metrics, and the simulator imports nothing of the
-//! proxy, so that it can judge it. `tests/tidy.rs` checks this.
+//! proxy, so that it can judge it. `tests/tidy` checks this.
 //!
 //! # What always holds
 //!
@@ -43,6 +43,7 @@
 
 pub mod admin;
 pub mod app;
+pub mod bounded;
 pub mod cli;
 pub mod clock;
 pub mod compactor;

@@ -5,12 +5,12 @@
 //! store shares them: see `shared`. And a credential whose own conversation is
 //! told to slow down makes no calls beside it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::Bounded;
 use crate::clock::Clock;
 use crate::engine::breaker::{Breaker, Event, Permit, Phase, Settings, Transition};
 use crate::metrics::Metrics;
@@ -30,7 +30,9 @@ pub struct Gates {
     settings: Settings,
     clock: Clock,
     metrics: Arc<Metrics>,
-    held: Mutex<Held>,
+    breakers: Bounded<Gate, Kept>,
+    /// By credential, until when.
+    quiet: Bounded<[u8; 32], u64>,
 }
 
 /// A breaker, and what is told of it.
@@ -48,13 +50,6 @@ struct Kept {
 struct Told {
     changed: u64,
     breaker: Breaker,
-}
-
-#[derive(Default)]
-struct Held {
-    breakers: HashMap<Gate, Kept>,
-    /// By credential, until when.
-    quiet: HashMap<[u8; 32], u64>,
 }
 
 impl Gates {
@@ -76,12 +71,9 @@ impl Gates {
             },
             clock,
             metrics,
-            held: Mutex::default(),
+            breakers: Bounded::new(MOST),
+            quiet: Bounded::new(MOST),
         }
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> u64 {
@@ -91,13 +83,9 @@ impl Gates {
     /// Leave to call a summarizer, if there is any to have.
     pub fn permit(&self, gate: Gate) -> Option<Permit> {
         let now = self.now();
-        let mut held = self.held();
-        if held.breakers.len() >= MOST {
-            held.breakers.clear();
-        }
-        let kept = held.breakers.entry(gate).or_default();
-        let answer = kept.change(now, |breaker| breaker.permit(now, &self.settings));
-        drop(held);
+        let answer = self.breakers.update(gate, |kept| {
+            kept.change(now, |breaker| breaker.permit(now, &self.settings))
+        });
         self.tell(answer.transition);
         answer.permit
     }
@@ -105,25 +93,26 @@ impl Gates {
     /// Notes what became of a call.
     pub fn on(&self, gate: Gate, event: Event) {
         let now = self.now();
-        let mut held = self.held();
-        let kept = held.breakers.entry(gate).or_default();
-        let transition = kept.change(now, |breaker| breaker.on(event, now, &self.settings));
-        drop(held);
+        let transition = self.breakers.update(gate, |kept| {
+            kept.change(now, |breaker| breaker.on(event, now, &self.settings))
+        });
         self.tell(transition);
     }
 
     /// What others should know and were not told yet.
     pub(super) fn untold(&self) -> Vec<(Gate, String)> {
-        let mut held = self.held();
-        let untold = held.breakers.iter_mut().filter_map(|(gate, kept)| {
-            let untold = std::mem::take(&mut kept.untold);
+        let mut untold = Vec::new();
+        self.breakers.for_each(|gate, kept| {
+            if !std::mem::take(&mut kept.untold) {
+                return;
+            }
             let told = Told {
                 changed: kept.changed,
                 breaker: kept.breaker,
             };
-            Some((*gate, serde_json::to_string(&told).ok()?)).filter(|_| untold)
+            untold.extend(serde_json::to_string(&told).ok().map(|told| (*gate, told)));
         });
-        untold.collect()
+        untold
     }
 
     /// Others tell of a breaker; the latest news counts.
@@ -131,19 +120,19 @@ impl Gates {
         let Ok(told) = serde_json::from_str::<Told>(told) else {
             return;
         };
-        let mut held = self.held();
-        let kept = held.breakers.entry(gate).or_default();
-        if told.changed <= kept.changed {
-            return;
-        }
-        let (from, to) = (kept.breaker.phase(), told.breaker.phase());
-        *kept = Kept {
-            breaker: told.breaker,
-            changed: told.changed,
-            untold: false,
-        };
-        drop(held);
-        self.tell((from != to).then_some(Transition { from, to }));
+        let transition = self.breakers.update(gate, |kept| {
+            if told.changed <= kept.changed {
+                return None;
+            }
+            let (from, to) = (kept.breaker.phase(), told.breaker.phase());
+            *kept = Kept {
+                breaker: told.breaker,
+                changed: told.changed,
+                untold: false,
+            };
+            (from != to).then_some(Transition { from, to })
+        });
+        self.tell(transition);
     }
 
     fn tell(&self, transition: Option<Transition>) {
@@ -158,15 +147,16 @@ impl Gates {
     /// for its trial is not shut any more, even if nobody comes to make it.
     pub fn shut(&self) -> (usize, usize) {
         let now = self.now();
-        let held = self.held();
-        let count = |wanted: &dyn Fn(&Breaker) -> bool| {
-            let breakers = held.breakers.values().map(|kept| &kept.breaker);
-            breakers.filter(|breaker| wanted(breaker)).count()
-        };
-        let admits = |breaker: &Breaker| breaker.admits(now, &self.settings);
-        let open = count(&|breaker| breaker.phase() == Phase::Open && !admits(breaker));
-        let closed = count(&|breaker| breaker.phase() == Phase::Closed);
-        (open, held.breakers.len() - open - closed)
+        let (mut open, mut trying) = (0, 0);
+        self.breakers.for_each(|_, kept| {
+            let breaker = &kept.breaker;
+            match breaker.phase() {
+                Phase::Closed => {}
+                Phase::Open if !breaker.admits(now, &self.settings) => open += 1,
+                _ => trying += 1,
+            }
+        });
+        (open, trying)
     }
 
     /// A credential's own conversation is told to slow down.
@@ -174,22 +164,17 @@ impl Gates {
         let pause = asked.unwrap_or(QUIET).min(LONGEST);
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let until = self.now().saturating_add(pause);
-        let mut held = self.held();
-        if held.quiet.len() >= MOST {
-            held.quiet.clear();
-        }
-        held.quiet.insert(credential, until);
+        self.quiet.insert(credential, until);
     }
 
     /// Whether a credential is to be left alone.
     pub fn is_hushed(&self, credential: &[u8; 32]) -> bool {
         let now = self.now();
-        let mut held = self.held();
-        let Some(until) = held.quiet.get(credential).copied() else {
+        let Some(until) = self.quiet.get(credential) else {
             return false;
         };
         if until <= now {
-            held.quiet.remove(credential);
+            self.quiet.remove(credential);
         }
         until > now
     }

@@ -135,7 +135,11 @@ mod tests {
             config("LONGHAUL_RECALL__MCP", "true").recall.mcp,
             RecallMcp::Always
         );
-        assert!(config("LONGHAUL_LOG__CONTENT", "true").log.content);
+        assert!(
+            config("LONGHAUL_CLEAR__CLEAR_INPUTS", "true")
+                .clear
+                .clear_inputs
+        );
     }
 
     #[test]

@@ -12,6 +12,9 @@ use super::problem::{Mistake, Problem, Source, one_line};
 use std::collections::BTreeMap;
 use toml::Value;
 
+/// Keys that there were once: a file that still has one is read all the same.
+const REMOVED: [&str; 1] = ["log.content"];
+
 /// One value given for one path.
 pub(super) struct Given {
     pub path: Path,
@@ -29,11 +32,20 @@ pub(super) struct Applied {
     /// Where each value that was given came from.
     pub origins: BTreeMap<Path, Source>,
     pub problems: Vec<Problem>,
+    /// What looks wrong but stops nothing.
+    pub warnings: Vec<String>,
 }
 
 impl Applied {
     /// Sets what the value says, or notes what is wrong with it.
     pub(super) fn apply(&mut self, given: Given) {
+        let key = given.path.to_string();
+        if REMOVED.contains(&key.as_str()) {
+            let source = &given.source;
+            let warning = format!("{source}: {key} has no effect any more and can be deleted");
+            self.warnings.push(warning);
+            return;
+        }
         let mistake = match given.path.place() {
             Place::Key(key, name) => {
                 let mut readings = given.readings.iter();

@@ -224,5 +224,4 @@ pub(super) static KEYS: &[Key] = &[
     key!(tls.key, Maybe(Absent::Empty, FilePath(FILE))),
     key!(log.format, choice::<LogFormat>()),
     key!(log.level, choice::<LogLevel>()),
-    key!(log.content, Switch),
 ];

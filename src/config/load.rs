@@ -74,9 +74,11 @@ fn load_with(sources: &Sources, more: impl FnOnce(&mut Applied)) -> Result<Loade
         mut config,
         origins,
         problems,
+        warnings: removed,
     } = applied;
     Problems::check(problems)?;
-    let mut warnings = rules::warnings(&config, &sources.environment);
+    let mut warnings = removed;
+    warnings.extend(rules::warnings(&config, &sources.environment));
     if config.data_dir.as_os_str().is_empty() {
         config.data_dir = sources.data_folder().unwrap_or_else(|| {
             warnings.push(
@@ -222,6 +224,20 @@ mod tests {
             found[1].starts_with("file:3: log.format = 'loud': "),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_key_that_was_removed_only_warns() {
+        let file = file("[log]\ncontent = false\nlevel = 'debug'\n");
+        let sources = Sources {
+            file: Some(file.path().to_owned()),
+            ..Sources::default()
+        };
+        let loaded = load(&sources).unwrap();
+        assert_eq!(loaded.config.log.level, crate::config::LogLevel::Debug);
+        let warning = loaded.warnings.first().map_or("", String::as_str);
+        let end = ":2: log.content has no effect any more and can be deleted";
+        assert!(warning.ends_with(end), "{:?}", loaded.warnings);
     }
 
     #[test]

@@ -165,8 +165,6 @@ pub struct Log {
     pub format: LogFormat,
     /// The least important events still written.
     pub level: LogLevel,
-    /// Whether message content may be logged.
-    pub content: bool,
 }
 
 impl Default for Log {
@@ -174,7 +172,6 @@ impl Default for Log {
         Self {
             format: LogFormat::Auto,
             level: LogLevel::Info,
-            content: false,
         }
     }
 }

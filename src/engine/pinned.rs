@@ -26,6 +26,7 @@ pub(super) mod injected;
 mod next;
 pub(super) mod plan;
 mod plan_block;
+mod plan_headings;
 pub(super) mod quote;
 pub(super) mod turns;
 mod values;

@@ -13,11 +13,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::assignments::{Assignment, assignments};
 use super::index::{Index, Place, is_any_shown};
 use super::lines::{LineKey, forms, is_weighty, key, readable, unnumbered};
 use super::probes::{gather, is_path};
 use super::tokens::tokens;
-use super::values::{Assignment, assignments};
 use crate::engine::overlay::{Change, Overlay};
 use crate::engine::recall::reference::written;
 

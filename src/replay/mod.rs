@@ -18,6 +18,7 @@
 
 pub mod all;
 pub mod around;
+pub mod assignments;
 pub mod conditions;
 pub mod edits;
 pub mod figures;

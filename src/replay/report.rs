@@ -4,6 +4,7 @@
 mod aims;
 mod html;
 mod json;
+mod layout;
 mod quality;
 mod svg;
 mod table;

@@ -182,10 +182,7 @@ pub fn admit_with_reference(
 }
 
 /// Whoever names a page comes from one of this host's.
-pub fn no_foreign_page(
-    host: Option<&Authority>,
-    headers: &HeaderMap,
-) -> Result<(), Refusal> {
+pub fn no_foreign_page(host: Option<&Authority>, headers: &HeaderMap) -> Result<(), Refusal> {
     let from_us = |origin: &header::HeaderValue| {
         let (_, from) = origin.to_str().ok()?.split_once("://")?;
         Some(from.parse::<Authority>().ok()? == *host?)

@@ -9,10 +9,10 @@
 //! what it says, where a cache mark moves: one that has a mark, or had one, is
 //! put away again.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::recognise::Recognised;
+use crate::bounded::Bounded;
 use crate::engine::ids::{ChainHash, LineageId};
 use crate::engine::swift::Swift;
 use crate::store::Moment;
@@ -21,8 +21,13 @@ use crate::store::Moment;
 const SESSIONS: usize = 4_096;
 
 /// What the journal has of each session.
-#[derive(Default)]
-pub struct Archived(Mutex<HashMap<LineageId, Told>>);
+pub struct Archived(Bounded<LineageId, Told>);
+
+impl Default for Archived {
+    fn default() -> Self {
+        Self(Bounded::new(SESSIONS))
+    }
+}
 
 #[derive(Default, Clone)]
 struct Told {
@@ -57,16 +62,10 @@ impl Known {
 }
 
 impl Archived {
-    fn held(&self) -> MutexGuard<'_, HashMap<LineageId, Told>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What is kept of a session.
     pub fn known(&self, lineage: LineageId) -> Known {
-        let held = self.held();
-        held.get(&lineage)
-            .map(|told| told.kept.clone())
-            .unwrap_or_default()
+        let kept = self.0.read(&lineage, |told| told.kept.clone());
+        kept.unwrap_or_default()
     }
 
     /// All of a history is kept now.
@@ -89,7 +88,7 @@ impl Archived {
     /// The place at which a history was put away last, and its messages, whether
     /// or not anything came of it afterwards.
     pub fn place(&self, lineage: LineageId, swifts: &[Swift]) -> Option<(usize, ChainHash)> {
-        let (messages, end, hash) = self.held().get(&lineage)?.place?;
+        let (messages, end, hash) = self.0.read(&lineage, |told| told.place)??;
         let there = swifts.get(messages.checked_sub(1)?);
         (there == Some(&end)).then_some((messages, hash))
     }
@@ -106,18 +105,14 @@ impl Archived {
 
     /// The place up to which a history was told of, and its messages.
     pub fn fed_at(&self, lineage: LineageId, swifts: &[Swift]) -> Option<(usize, ChainHash)> {
-        let (messages, end, hash) = self.held().get(&lineage)?.fed?;
+        let (messages, end, hash) = self.0.read(&lineage, |told| told.fed)??;
         let there = swifts.get(messages.checked_sub(1)?);
         (there == Some(&end)).then_some((messages, hash))
     }
 
     fn with<T>(&self, lineage: LineageId, act: impl FnOnce(&mut Told) -> T) -> T {
-        let mut held = self.held();
-        if held.len() >= SESSIONS && !held.contains_key(&lineage) {
-            // Whatever goes is told once more, and nothing is lost by that.
-            held.clear();
-        }
-        act(held.entry(lineage).or_default())
+        // Whatever goes for it is told once more, and nothing is lost by that.
+        self.0.update(lineage, act)
     }
 }
 

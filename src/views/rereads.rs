@@ -4,11 +4,12 @@
 //! might fetch something of that; after that a request costs a look at its own
 //! new calls.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::prepare::Prepared;
 use super::{Fault, Views, compute};
+use crate::bounded::Bounded;
 use crate::engine::ids::OverlayId;
 use crate::engine::rereads::{fetched, removed};
 
@@ -18,21 +19,11 @@ const OVERLAYS: usize = 256;
 const FETCHED: usize = 64;
 
 /// What overlays have removed.
-#[derive(Default)]
-pub struct Removed(Mutex<HashMap<OverlayId, Arc<HashSet<u64>>>>);
+pub struct Removed(Bounded<OverlayId, Arc<HashSet<u64>>>);
 
-impl Removed {
-    fn get(&self, id: OverlayId) -> Option<Arc<HashSet<u64>>> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.get(&id).cloned()
-    }
-
-    fn put(&self, id: OverlayId, removed: Arc<HashSet<u64>>) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.len() >= OVERLAYS {
-            held.clear();
-        }
-        held.insert(id, removed);
+impl Default for Removed {
+    fn default() -> Self {
+        Self(Bounded::new(OVERLAYS))
     }
 }
 
@@ -54,7 +45,7 @@ impl Views {
         if again.is_empty() {
             return Ok(());
         }
-        let gone = if let Some(gone) = self.removed.get(id) {
+        let gone = if let Some(gone) = self.removed.0.get(&id) {
             gone
         } else {
             let size = recognised.bytes.len();
@@ -62,7 +53,7 @@ impl Views {
                 Arc::new(removed(&recognised.conversation(), &overlay))
             })
             .await?;
-            self.removed.put(id, gone.clone());
+            self.removed.0.insert(id, gone.clone());
             gone
         };
         let known = &mut prepared.figures.fetched;

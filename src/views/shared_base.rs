@@ -5,9 +5,7 @@
 //! tells that a session's own cache was alive only if no other session has used
 //! them meanwhile.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
+use crate::bounded::Bounded;
 use crate::engine::ids::LineageId;
 use crate::store::Moment;
 
@@ -18,22 +16,24 @@ const BASES: usize = 1024;
 type Users = Vec<(LineageId, Moment)>;
 
 /// Who has used which, by digest.
-#[derive(Default)]
-pub struct SharedBase(Mutex<HashMap<[u8; 16], Users>>);
+pub struct SharedBase(Bounded<[u8; 16], Users>);
+
+impl Default for SharedBase {
+    fn default() -> Self {
+        Self(Bounded::new(BASES))
+    }
+}
 
 impl SharedBase {
     /// A session uses one; whether another has used it since a moment.
     pub fn uses(&self, base: [u8; 16], lineage: LineageId, now: Moment, since: Moment) -> bool {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.len() >= BASES && !held.contains_key(&base) {
-            held.clear();
-        }
-        let users = held.entry(base).or_default();
-        users.retain(|(user, _)| *user != lineage);
-        let shared = users.iter().any(|(_, used)| used.0 >= since.0);
-        users.insert(0, (lineage, now));
-        users.truncate(2);
-        shared
+        self.0.update(base, |users| {
+            users.retain(|(user, _)| *user != lineage);
+            let shared = users.iter().any(|(_, used)| used.0 >= since.0);
+            users.insert(0, (lineage, now));
+            users.truncate(2);
+            shared
+        })
     }
 }
 

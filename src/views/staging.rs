@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::bounded::Bounded;
 use crate::compactor::errand::Finished;
 use crate::compactor::{Boarding, Landed};
 use crate::engine::breaker::{Event, Permit};
@@ -77,7 +78,6 @@ impl Stage {
 }
 
 /// What is staged, by session.
-#[derive(Default)]
 pub struct Staging {
     staged: Mutex<HashMap<LineageId, Staged>>,
     /// Sessions for which one is just being begun: one at a time.
@@ -85,9 +85,21 @@ pub struct Staging {
     /// Trials that were not made after all.
     returned: Mutex<HashMap<LineageId, Permit>>,
     /// The size at which a session had nothing to be summed up.
-    idle: Mutex<HashMap<LineageId, u64>>,
+    idle: Bounded<LineageId, u64>,
     /// Sessions that others have answered meanwhile, and perhaps prepared for.
-    elsewhere: Mutex<HashSet<LineageId>>,
+    elsewhere: Bounded<LineageId, ()>,
+}
+
+impl Default for Staging {
+    fn default() -> Self {
+        Self {
+            staged: Mutex::default(),
+            beginning: Mutex::default(),
+            returned: Mutex::default(),
+            idle: Bounded::new(SESSIONS),
+            elsewhere: Bounded::new(SESSIONS),
+        }
+    }
 }
 
 /// A session's summary is being begun, until this is dropped.
@@ -135,42 +147,24 @@ impl Staging {
         self.returned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn idle(&self) -> MutexGuard<'_, HashMap<LineageId, u64>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn elsewhere(&self) -> MutexGuard<'_, HashSet<LineageId>> {
-        self.elsewhere
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Others have answered a session since this process last did.
     pub fn comes_from_elsewhere(&self, lineage: LineageId) {
-        let mut elsewhere = self.elsewhere();
-        if elsewhere.len() >= SESSIONS {
-            elsewhere.clear();
-        }
-        elsewhere.insert(lineage);
+        self.elsewhere.insert(lineage, ());
     }
 
     /// Whether others have, since this was last asked.
     pub fn came_from_elsewhere(&self, lineage: LineageId) -> bool {
-        self.elsewhere().remove(&lineage)
+        self.elsewhere.remove(&lineage)
     }
 
     /// A session of this size has nothing to be summed up, or nothing came of it.
     pub fn found_nothing(&self, lineage: LineageId, size: u64) {
-        let mut idle = self.idle();
-        if idle.len() >= SESSIONS {
-            idle.clear();
-        }
-        idle.insert(lineage, size);
+        self.idle.insert(lineage, size);
     }
 
     /// Whether a session has changed enough since then to be looked at again.
     pub fn is_worth_a_look(&self, lineage: LineageId, size: u64, at_least: u64) -> bool {
-        let idle = self.idle().get(&lineage).copied();
+        let idle = self.idle.get(&lineage);
         idle.is_none_or(|before| size < before || size - before >= at_least)
     }
 

@@ -7,11 +7,11 @@
 //! credential itself. The digest is of a fixed context, because a token is long
 //! and random and nothing is gained by guessing.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 
+use crate::bounded::Bounded;
 use crate::config::TenantBy;
 use crate::engine::ids::Hint;
 
@@ -28,7 +28,7 @@ const SESSION: [&str; 4] = [
 /// How tenants are told apart.
 pub struct Tenants {
     by: By,
-    known: Mutex<HashMap<String, Arc<str>>>,
+    known: Bounded<String, Arc<str>>,
 }
 
 enum By {
@@ -57,7 +57,7 @@ impl Tenants {
         };
         Self {
             by,
-            known: Mutex::default(),
+            known: Bounded::new(MOST),
         }
     }
 
@@ -80,8 +80,7 @@ impl Tenants {
             }
             By::Credential => {
                 let digest = digest(headers);
-                let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-                let found = known.get(&digest).cloned();
+                let found = self.known.get(&digest);
                 found.map_or(Tenant::Of(digest), Tenant::Known)
             }
         }
@@ -95,8 +94,7 @@ impl Tenants {
 
     /// What is to be written down of a credential, if its tenant is known.
     pub fn note(&self, digest: &str) -> Option<(String, String)> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let tenant = known.get(digest)?;
+        let tenant = self.known.get(&digest.to_owned())?;
         Some((format!("tenant:{digest}"), tenant.to_string()))
     }
 
@@ -120,11 +118,7 @@ impl Tenants {
 
     fn know(&self, digest: &str, tenant: &str) -> Arc<str> {
         let tenant: Arc<str> = tenant.into();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
-            known.clear();
-        }
-        known.insert(digest.to_owned(), tenant.clone());
+        self.known.insert(digest.to_owned(), tenant.clone());
         tenant
     }
 }

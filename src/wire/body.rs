@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::scan::{Span, Unclear, says, spoken};
+use super::scan::{Span, says, spoken};
 
 /// A body, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,11 +144,6 @@ pub struct Mark {
 }
 
 impl Body {
-    /// Takes a body apart in one pass.
-    pub fn split(bytes: &[u8]) -> Result<Self, Unclear> {
-        super::split::split(bytes)
-    }
-
     /// An empty one with room for what a body of this many bytes usually holds,
     /// so that the lists of a long history do not have to grow and move.
     pub(super) fn with_room_for(bytes: usize) -> Self {
@@ -200,6 +195,7 @@ fn slice<'a, T>(all: &'a [T], range: &Range<u32>) -> &'a [T] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::scan::Unclear;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

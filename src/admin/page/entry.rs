@@ -21,6 +21,7 @@ use axum::response::{IntoResponse, Redirect};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
+use super::by::By;
 use super::{Visit, frame, html, refused};
 use crate::admin::compact;
 use crate::admin::state::{Admin, finish};
@@ -36,19 +37,6 @@ const LASTS: Duration = Duration::from_hours(12);
 const SEAL: &str = "longhaul 1 sign-in to the web page";
 /// What the link's seal is for.
 const LINK_SEAL: &str = "longhaul 1 link to the web page";
-
-/// How somebody was let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
-    /// They are on this machine.
-    Here,
-    /// They sent the token.
-    Token,
-    /// They have signed in.
-    Cookie,
-    /// They were not.
-    Nobody,
-}
 
 /// Whether somebody may look. Who is refused is counted.
 pub(super) async fn admit(admin: &Admin, peer: Option<Peer>, parts: &Parts) -> Result<By, Refusal> {

@@ -4,7 +4,7 @@
 use http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
 
-use super::entry::By;
+use super::by::By;
 use super::words;
 use crate::engine::ids::LineageId;
 use crate::recall::Session;

@@ -9,6 +9,7 @@
 //! times; the words of a conversation are on the pages that somebody opens to
 //! read them.
 
+mod by;
 mod chart;
 mod entry;
 mod found;
@@ -32,7 +33,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use maud::Markup;
 
-use self::entry::By;
+use self::by::By;
 pub use self::entry::link;
 use super::problem::Problem;
 use super::sessions::query::Asked;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::summary::counted;
+use super::counted::counted;
 
 /// The series of requests, by route and status.
 const REQUESTS: &str = "longhaul_requests_total{";

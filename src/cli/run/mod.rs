@@ -10,6 +10,7 @@
 
 mod answers;
 mod child;
+mod counted;
 mod place;
 mod summary;
 

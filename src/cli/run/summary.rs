@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::answers::Answers;
+use super::counted::counted;
 use crate::engine::money::{Money, dollars, in_dollars, sentence};
 use crate::engine::numerals::grouped;
 use crate::views::tally::{Size, Sums};
@@ -39,16 +40,6 @@ pub fn line(sums: &Sums, paid: Option<Money>, answers: &Answers) -> String {
         let _ = write!(line, "; {} (saved {saved})", sentence(spent, without));
     }
     line
-}
-
-/// So many of something.
-pub fn counted(count: u64, word: &str) -> String {
-    let plural = match (count, word.ends_with('s')) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
-    };
-    format!("{} {word}{plural}", grouped(count))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::plan_block::{FORMER, HEADINGS, TITLE};
+use super::plan_headings::{FORMER, HEADINGS, TITLE};
 use super::quote::DATA;
 use crate::engine::overlay::Overlay;
 

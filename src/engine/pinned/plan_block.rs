@@ -19,29 +19,13 @@ use super::former::FormerPlan;
 use super::genuine::genuine;
 use super::next::{Outlook, Said};
 use super::plan::Plan;
+use super::plan_headings::{HEADINGS, TITLE};
 use super::quote::{self, DATA, USER};
 use super::turns::{Turns, heading};
 use super::{Settings, carried, failures, files, values};
 use crate::engine::candidates::Deed;
 use crate::engine::conversation::Conversation;
 use crate::engine::facts;
-
-/// What begins the block.
-pub(super) const TITLE: &str = "\n## Plan as it stood at message ";
-/// The headings of its parts, the most important first.
-pub(super) const HEADINGS: [&str; 10] = [
-    "Goal",
-    "Asked for last",
-    "Rules the user set",
-    FORMER,
-    "From the summary that the client made of what came before",
-    "To do",
-    "Said to be done and next",
-    "Tried and failed, not seen to work since",
-    "Files in hand",
-    "Values that were looked up",
-];
-pub(super) const FORMER: &str = "From the plan before the client summed its history up";
 
 /// Bytes of a token, about.
 const TOKEN: u64 = 4;

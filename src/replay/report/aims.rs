@@ -1,6 +1,6 @@
 //! The presets of `policy.aim` side by side: a column each.
 
-use super::table::{aligned, percent, worst_cut};
+use super::layout::{aligned, percent, worst_cut};
 use super::{Report, cents};
 use crate::replay::figures::Outcome;
 

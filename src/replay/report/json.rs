@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::layout::rounded;
 use super::quality::quality;
 use super::{Report, per_million};
 use crate::replay::conditions::Effective;
@@ -284,11 +285,4 @@ fn probes(outcome: &Outcome) -> Value {
         (kind.word().to_owned(), told)
     });
     Value::Object(each.into_iter().collect())
-}
-
-/// Six digits behind the point are enough for anybody.
-pub(super) fn rounded(number: f64) -> f64 {
-    let rounded = (number * 1e6).round() / 1e6;
-    // Never minus nothing.
-    if rounded == 0.0 { 0.0 } else { rounded }
 }

@@ -4,8 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Report;
-use super::json::rounded;
-use super::table::{aligned, percent};
+use super::layout::{aligned, percent, rounded};
 use crate::replay::figures::Outcome;
 use crate::replay::plant::Shape;
 use crate::replay::probes::Kind;

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::backlog::{Backlog, Lane};
+use super::backlog::Backlog;
 use super::deed::Deed;
+use super::deed::Lane;
 use super::recent::Recent;
 use crate::engine::ids::ChainHash;
 use crate::store::{Committed, Holder, Store, StoreError};

@@ -9,8 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::deed::Deed;
-use crate::engine::ids::LineageId;
+use super::deed::{Deed, Lane};
 use crate::store::{Memory, Store, StoreError};
 
 /// The most bytes that wait. Beyond it views stay as they are.
@@ -20,9 +19,6 @@ const ROOM: usize = 256 << 20;
 /// although it takes others: some minutes. What follows needs it (an overlay what
 /// it leaves out), so the whole lane is given up then.
 const TRIES: u32 = 150;
-
-/// A conversation; none: what belongs to no conversation.
-pub(super) type Lane = Option<LineageId>;
 
 /// What came of doing it again.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! Something that was done without the store, and is to be done again there.
 
-use super::backlog::Lane;
 use crate::engine::bound;
-use crate::engine::ids::{BlobId, SegmentId};
+use crate::engine::ids::{BlobId, LineageId, SegmentId};
 use crate::store::journal::{Archive, Trace};
 use crate::store::{Commit, Committed, MarkRow, Moment, Store, StoreError};
+
+/// A conversation; none: what belongs to no conversation.
+pub(super) type Lane = Option<LineageId>;
 
 #[derive(Clone)]
 pub(super) enum Deed {

@@ -1,6 +1,6 @@
 //! What is stored and what is held while the store is away, as one.
 
-use super::backlog::Lane;
+use super::deed::Lane;
 use super::{Guarded, away};
 use crate::store::rule::{self, Verdict};
 use crate::store::{Commit, MarkRow, Memory, Store, StoreError};

@@ -28,8 +28,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use self::absence::Absence;
-use self::backlog::{Lane, Pushed};
+use self::backlog::Pushed;
 use self::deed::Deed;
+use self::deed::Lane;
 use self::merge::{known, lanes, together};
 use super::copy::Tables;
 use super::journal::Journal;
