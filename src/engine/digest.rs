@@ -23,9 +23,10 @@ mod written;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde_json::Value;
+
 use super::acts::{Act, Part};
 use super::pinned::quote::{DATA, quote};
-use super::pinned::result_text;
 use lines::Piece;
 use words::Table;
 
@@ -99,32 +100,16 @@ impl Shown {
     /// Short lines may stand anywhere and mean something else each time.
     const SHORT: usize = 12;
 
-    /// Bytes of a text that are noted, at the most.
-    const NOTED: usize = 256 * 1024;
-
-    /// Notes what a view shows of a text anyway; how many bytes may be noted is
-    /// told and counted down.
-    pub fn note(&mut self, text: &str, left: &mut usize) {
-        for line in text.lines() {
-            let Some(rest) = left.checked_sub(line.len() + 1) else {
-                *left = 0;
-                return;
-            };
-            *left = rest;
-            self.add(line);
-        }
-    }
-
-    /// What the results of these payloads show, the first of them at least.
-    pub(in crate::engine) fn by<'p>(payloads: impl Iterator<Item = &'p [u8]>) -> Self {
+    /// The lines of digests that stand in these texts of ours, each as JSON.
+    pub(in crate::engine) fn in_texts<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
         let mut shown = Self::default();
-        let mut left = Self::NOTED;
-        for payload in payloads {
-            // What is too long to be noted need not be read either.
-            if payload.len() / 2 > left {
-                break;
+        for text in texts.filter(|text| text.contains(DATA)) {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            let text = value.as_str().or_else(|| value.get("text")?.as_str());
+            let lines = text.unwrap_or_default().lines();
+            for line in lines.filter_map(|line| line.strip_prefix(DATA)) {
+                shown.add(line);
             }
-            shown.note(&result_text(payload), &mut left);
         }
         shown
     }

@@ -73,7 +73,7 @@ pub(super) fn text(
     if room == 0 {
         return String::new();
     }
-    let mut shown = behind(conversation, span.end);
+    let mut shown = Shown::default();
     let mut digests = most_specific(said(conversation, span), room / SAID, &mut shown);
     let newest = newest(deeds);
     let (small, large): (Vec<&Deed<'_>>, Vec<&Deed<'_>>) =
@@ -86,16 +86,6 @@ pub(super) fn text(
     digests.extend(by_need(&large, left, &mut shown));
     digests.sort_by_key(|(at, _)| *at);
     digests.into_iter().map(|(_, text)| text).collect()
-}
-
-/// What the results behind a span show, the newest first: they stay as they are,
-/// and their lines need not be shown twice.
-fn behind(conversation: &Conversation<'_>, from: usize) -> Shown {
-    let bytes = conversation.bytes();
-    let messages = (from..conversation.len()).rev();
-    let blocks = messages.flat_map(|at| conversation.blocks(at).iter().rev());
-    let results = blocks.filter(|block| block.kind == body::Kind::ToolResult);
-    Shown::by(results.filter_map(|block| Some(block.payload?.of(bytes))))
 }
 
 /// The calls without those that were made again later: what they showed is old.

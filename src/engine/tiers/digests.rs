@@ -5,18 +5,15 @@
 //! leaves its room to a later pass. Where the room is used up, what goes now has that
 //! of old stubs which the pass writes once more in any case.
 
-use std::collections::HashSet;
-
 use super::{Close, Survey};
 use crate::engine::acts;
 use crate::engine::candidates::{Candidate, How, Reason};
-use crate::engine::digest::{Kind, Shown, Size, Want, digest, share, without_digest};
+use crate::engine::digest::{Kind, Shown, Want, digest, share, without_digest};
 use crate::engine::overlay::Change;
 use crate::engine::pinned;
 use crate::engine::reduce::Replacement;
 use crate::engine::trim::{Cut, Keep};
 use crate::engine::weigh::pictures;
-use crate::wire::body;
 
 /// Requests within which a result may be needed again.
 const HORIZON: u32 = 30;
@@ -187,30 +184,20 @@ impl Survey<'_> {
         }
     }
 
-    /// The lines of results that the view goes on showing when these candidates
-    /// are gone, the newest first.
-    pub(super) fn stays_shown(&self, take: &[usize]) -> Shown {
-        if self.settings.digest == Size::default() || take.is_empty() {
-            return Shown::default();
-        }
-        let gone = take.iter().filter_map(|at| self.candidates.get(*at));
-        let gone: HashSet<_> = gone.map(|candidate| candidate.result).collect();
-        let stays = |place: &(usize, usize)| {
-            let changed = self.current.change_at(place.0, place.1).is_some();
-            self.current.shows(place.0) && !changed && !gone.contains(place)
-        };
-        let bytes = self.conversation.bytes();
-        let messages = (0..self.conversation.len()).rev();
-        let places = messages.flat_map(|at| {
-            let blocks = self.conversation.blocks(at).len();
-            (0..blocks).rev().map(move |index| (at, index))
+    /// The digests that the view shows already and goes on showing: those of
+    /// segments, and of stubs but for the ones that are given up. What the newest
+    /// messages show is not among them: it goes with a later pass.
+    pub(super) fn stays_shown(&self, given: &[Replacement]) -> Shown {
+        let segments = self.current.segments.iter().map(|it| it.block.as_str());
+        let stubs = self.current.edits.iter().filter_map(|edit| {
+            let place = (edit.message as usize, edit.block as usize);
+            let gives = given.iter().any(|it| it.place == place);
+            match &edit.change {
+                Change::Payload(with) if self.current.shows(place.0) && !gives => Some(with),
+                _ => None,
+            }
         });
-        let payloads = places.filter(stays).filter_map(|place| {
-            let block = self.conversation.block_at(place)?;
-            let result = block.kind == body::Kind::ToolResult;
-            Some(block.payload.filter(|_| result)?.of(bytes))
-        });
-        Shown::by(payloads)
+        Shown::in_texts(segments.chain(stubs.map(String::as_str)))
     }
 
     /// What the result of a call is.

@@ -26,8 +26,8 @@ impl Survey<'_> {
     /// the room of their digests to them.
     pub(super) fn stubs(&self, take: &[usize], close: Close<'_>) -> Vec<Replacement> {
         let (rooms, given) = self.rooms_for(take, close);
+        let mut shown = self.stays_shown(&given);
         let mut stubs = given;
-        let mut shown = self.stays_shown(take);
         // The newest first: what it says need not be said again further up.
         for (at, (result, input)) in take.iter().zip(rooms).rev() {
             let Some(candidate) = self.candidates.get(*at) else {
