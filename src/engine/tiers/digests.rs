@@ -191,9 +191,9 @@ impl Survey<'_> {
         let segments = self.current.segments.iter().map(|it| it.block.as_str());
         let stubs = self.current.edits.iter().filter_map(|edit| {
             let place = (edit.message as usize, edit.block as usize);
-            let gives = given.iter().any(|it| it.place == place);
+            let is_dropped = given.iter().any(|it| it.place == place);
             match &edit.change {
-                Change::Payload(with) if self.current.shows(place.0) && !gives => Some(with),
+                Change::Payload(with) if self.current.shows(place.0) && !is_dropped => Some(with),
                 _ => None,
             }
         });
