@@ -52,17 +52,13 @@ impl Table {
     pub(super) fn worth(&self, kind: Kind, line: &str) -> u32 {
         let mut sum = 0;
         let mut outcome = false;
+        let is_output = matches!(kind, Kind::Output | Kind::Other);
         each(line, |word| {
-            outcome |= tells_outcome(word);
+            outcome = outcome || (is_output && tells_outcome(word));
             let count = self.counts.get(self.place(word)).copied();
             sum += telling(word) * commonness(count.unwrap_or(0)) / 4;
         });
-        let is_output = matches!(kind, Kind::Output | Kind::Other);
-        if outcome && is_output {
-            sum + OUTCOME
-        } else {
-            sum
-        }
+        if outcome { sum + OUTCOME } else { sum }
     }
 }
 
@@ -110,26 +106,39 @@ fn telling(word: &[u8]) -> u32 {
     if !(2..=LONG).contains(&length) {
         return 0;
     }
-    let digits = word.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let letters = word
-        .iter()
-        .filter(|byte| byte.is_ascii_alphabetic())
-        .count();
-    let has = |byte: u8| word.contains(&byte);
-    let humped = word
-        .array_windows::<2>()
-        .any(|[a, b]| a.is_ascii_lowercase() && b.is_ascii_uppercase());
-    let joined = has(b'/') || has(b'.') || has(b'-') || has(b'@') || has(b':');
+    let (mut digits, mut letters) = (0, 0);
+    let (mut lower, mut humped, mut slash, mut joined, mut low_line) =
+        (false, false, false, false, false);
+    let mut before = 0;
+    for byte in word.iter().copied() {
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            b'a'..=b'z' => {
+                letters += 1;
+                lower = true;
+            }
+            b'A'..=b'Z' => {
+                letters += 1;
+                humped |= u8::is_ascii_lowercase(&before);
+            }
+            b'/' => slash = true,
+            b'.' | b'-' | b'@' | b':' => joined = true,
+            b'_' => low_line = true,
+            _ => {}
+        }
+        before = byte;
+    }
+    joined |= slash;
     match () {
-        () if has(b'/') && length >= 6 => 14,
-        () if joined && (digits >= 2 || humped || has(b'_')) => 14,
+        () if slash && length >= 6 => 14,
+        () if joined && (digits >= 2 || humped || low_line) => 14,
         () if joined => 6,
         () if digits > 0 && letters > 0 && length >= 4 => 14,
         () if letters == 0 && digits >= 3 => 10,
         () if letters == 0 && digits > 0 => 3,
-        () if has(b'_') && length >= 5 => 18,
+        () if low_line && length >= 5 => 18,
         () if humped && length >= 5 => 18,
-        () if letters >= 3 && !word.iter().any(u8::is_ascii_lowercase) => 5,
+        () if letters >= 3 && !lower => 5,
         () if length >= 7 => 3,
         () if length >= 4 => 1,
         () => 0,
