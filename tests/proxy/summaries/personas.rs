@@ -91,9 +91,10 @@ fn alone(mode: &str, persona: Persona) {
     let good = matches!(persona, Persona::Good | Persona::Slow);
     let opened =
         stage.number("breaker_transitions_total{from=\"closed\",scope=\"session\",to=\"open\"}");
-    assert_eq!(opened > 0, !good, "{what}: {:?}", stage.breakers);
-    // What is healed is summed up from a record, where there is no tool to call.
+    // What is healed is summed up from a record, where there is no tool to call: if
+    // that comes between two failures, the breaker has no reason to open.
     if persona != Persona::CallsTool {
+        assert_eq!(opened > 0, !good, "{what}: {:?}", stage.breakers);
         let summed_up = stage.text().contains("[longhaul: summary of messages");
         assert_eq!(summed_up, good, "{what}: {:?}", stage.passes);
     }
