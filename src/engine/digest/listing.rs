@@ -4,18 +4,23 @@
 //! would write it (`src/{main.rs,lib.rs}`), the same room shows several times as
 //! many names, and every path can still be read off.
 
-/// With fewer lines than this a list is short enough.
+/// Lists with fewer paths than this are not folded.
 const LEAST: usize = 8;
-/// Of so many lines, all but one must be paths.
+/// A list may have one other line for this many paths.
 const ODD: usize = 10;
 /// Bytes of a folded line, at the most.
 const LONG: usize = 190;
 
-/// A list of paths with one line a directory, in the order in which directories
-/// first come; none: it is no such list. Looks at no more than so many bytes.
+/// Folds a list of paths: neighbours in the same directory share a line. Returns
+/// `None` if the text is not a list of paths. Reads at most the first `look` bytes,
+/// and no line that these cut off: half a path would look like a whole one.
 pub(super) fn folded(text: &str, look: usize) -> Option<String> {
-    let end = text.floor_char_boundary(look.min(text.len()));
-    let lines = || text.get(..end).unwrap_or_default().lines().map(str::trim);
+    let start = text.get(..text.floor_char_boundary(look.min(text.len())))?;
+    let start = match start.rfind('\n') {
+        Some(end) if start.len() < text.len() => start.get(..end)?,
+        _ => start,
+    };
+    let lines = || start.lines().map(str::trim);
     let paths = lines().filter(|line| is_path(line)).count();
     let others = lines()
         .filter(|line| !line.is_empty() && !is_path(line))
@@ -23,7 +28,7 @@ pub(super) fn folded(text: &str, look: usize) -> Option<String> {
     if paths < LEAST || others * ODD > paths {
         return None;
     }
-    let mut folded = String::with_capacity(end);
+    let mut folded = String::with_capacity(start.len());
     let mut group: Option<Group<'_>> = None;
     for line in lines().filter(|line| !line.is_empty()) {
         let grown = group.as_mut().is_some_and(|group| group.takes(line));
@@ -163,6 +168,19 @@ src/engine/late.rs
             })
             .collect();
         assert_eq!(unfolded, list);
+    }
+
+    #[test]
+    fn a_path_that_is_cut_off_is_left_out() {
+        let path = |at: usize| format!("src/part/file_{at:03}.rs");
+        let text: Vec<String> = (0..50).map(path).collect();
+        let text = text.join("\n");
+        for look in 400..450 {
+            let folded = folded(&text, look).unwrap();
+            let names = folded.matches("file_").count();
+            assert_eq!(folded.matches(".rs").count(), names, "{look}: {folded}");
+            assert!(names * 21 <= look, "{look}: {folded}");
+        }
     }
 
     #[test]
