@@ -91,6 +91,8 @@ fn alone(mode: &str, persona: Persona) {
     let good = matches!(persona, Persona::Good | Persona::Slow);
     let opened =
         stage.number("breaker_transitions_total{from=\"closed\",scope=\"session\",to=\"open\"}");
+    let failures = stage.sum("summarizer_failures_total");
+    assert_eq!(failures > 0, !good, "{what}: {failures} failures");
     // What is healed is summed up from a record, where there is no tool to call: if
     // that comes between two failures, the breaker has no reason to open.
     if persona != Persona::CallsTool {
