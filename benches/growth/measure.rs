@@ -20,9 +20,9 @@ const LARGE: usize = 4_000_000;
 /// What requests are like.
 #[derive(Debug, Clone, Copy)]
 pub enum Start {
-    /// Each is the last one plus two messages of so many bytes.
+    /// Each request is the last one plus two messages.
     Known {
-        /// Bytes that a request has more than the one before.
+        /// Bytes of these two messages.
         growth: usize,
         /// Requests of a session after its first.
         requests: usize,

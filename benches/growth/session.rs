@@ -17,9 +17,8 @@ const USUAL_PAIR: usize = 7_500;
 const STAMP: &str = "STAMPSTAMPSTAMP#";
 /// What follows the prefix.
 const TAIL: &str = r#","cache_control":{"type":"ephemeral"}}]}]}"#;
-/// One request in so many asks for a pass, where passes are measured. It is mostly
-/// followed by a second pass, when the summary that it asked for is ready, which
-/// makes about one pass in twenty requests.
+/// Where passes are measured, every 40th request asks for one. A second pass mostly
+/// follows when its summary is ready, which makes about one pass in twenty requests.
 const ASK_EVERY: usize = 40;
 
 const LINES: [&str; 10] = [

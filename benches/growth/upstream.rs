@@ -18,7 +18,7 @@ const DELTAS: usize = 20;
 const BYTES_PER_TOKEN: f64 = 3.4;
 /// Tokens that a request writes to the cache.
 const WRITTEN: usize = 1_200;
-/// Within so many bytes of the body `"stream":true` stands, if it does.
+/// How many bytes from the start of a body are searched for `"stream":true`.
 const OPTIONS: usize = 300;
 
 const ANSWER: &str = r#"{"session_intent":"Go on with the work that was begun.","constraints":["Keep it simple."],"decisions":["The order of the steps stays as it is."],"files_touched":[],"errors":[],"pending_questions":[],"next_steps":["Read on."]}"#;

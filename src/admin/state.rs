@@ -89,7 +89,7 @@ impl Admin {
     }
 }
 
-/// Where a request comes from, as far as wrong tokens are counted.
+/// The address under which wrong tokens of a request are counted.
 fn address(peer: Option<Peer>) -> IpAddr {
     peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| peer.ip())
 }

@@ -12,8 +12,8 @@ use super::measure::{Counter, Raw, raw_block, weight};
 use super::overlay::{Change, Overlay};
 use crate::wire::body::Kind;
 
-/// Raw tokens of a segment, in so many of its bytes: seen on recordings, digests
-/// included.
+/// Raw tokens and bytes of a segment, as a ratio. Measured on recordings, with
+/// digests.
 const SEGMENT: (u64, u64) = (2, 7);
 
 /// Raw tokens of the text of segments of this many bytes, about.
@@ -142,7 +142,7 @@ impl Weights {
         self.of_segments(block.len())
     }
 
-    /// Tokens of so many bytes of it.
+    /// Tokens of that many bytes of segments.
     pub fn of_segments(&self, bytes: usize) -> u64 {
         if self.in_bytes {
             bytes as u64

@@ -20,7 +20,7 @@ pub const TOKEN: usize = 3;
 pub const BOUND: usize = 12_000;
 /// Tokens of one, at the most, if nothing else is said.
 const MOST: usize = 1_500;
-/// The part of a result that is kept in its stub: one in so many.
+/// A stub keeps one byte of this many of its result.
 const STUB: usize = 10;
 /// And in a segment, where there is room.
 const SEGMENT: usize = 12;
@@ -29,7 +29,7 @@ const LEAST: usize = 90;
 /// Tokens of a view that comes down to no more than this have few digests: what is
 /// left out must not come back as a quotation.
 const SMALL: u64 = 20_000;
-/// The part of such a view that its digests may take: one in so many.
+/// Digests may take one token of this many of such a view.
 const OF_SMALL: u64 = 32;
 /// And the part of what a larger one has above it.
 const OF_LARGE: u64 = 3;

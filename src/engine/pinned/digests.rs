@@ -27,8 +27,7 @@ const LEAST: usize = 60;
 const LINE: usize = 200;
 /// Bytes of what a small result was asked for.
 const CALL: usize = 48;
-/// The part of the room for what the assistant said, and for small results: one in
-/// so many each.
+/// What the assistant said has an eighth of the room, small results a quarter.
 const SAID: usize = 8;
 const SMALL: usize = 4;
 
@@ -63,7 +62,7 @@ impl Source {
 /// Digests with the place of what they are from.
 type Digests = Vec<((usize, usize), String)>;
 
-/// The digests of these messages and calls, quoted, in no more than so many bytes.
+/// The digests of these messages and calls, quoted, in at most `room` bytes.
 pub(super) fn text(
     conversation: &Conversation<'_>,
     span: std::ops::Range<usize>,
@@ -167,7 +166,8 @@ fn need(deed: &Deed<'_>) -> u64 {
     }
 }
 
-/// A call, with so many bytes of what it asked for.
+/// What a call leaves lines of; its label has at most `subject` bytes of what was
+/// asked for.
 fn source(deed: &Deed<'_>, subject: usize) -> Option<Source> {
     let (kind, text) = match deed.act {
         _ if bytes(deed) == 0 => return None,
@@ -195,7 +195,7 @@ fn confirmation(deed: &Deed<'_>) -> Option<Source> {
     })
 }
 
-/// A call in one line, with so many bytes of what it asked for.
+/// A call in one line, with at most `subject` bytes of what it asked for.
 fn label(deed: &Deed<'_>, subject: usize) -> String {
     let about = deed.act.subject();
     let end = about.floor_char_boundary(subject.min(about.len()));
